@@ -1,0 +1,31 @@
+# Compiler settings of every target of ours, carried by swage::options.
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
+
+add_library(swage_options INTERFACE)
+add_library(swage::options ALIAS swage_options)
+target_compile_options(swage_options INTERFACE -Wall -Wextra -Wpedantic -Wconversion -Wshadow)
+# Boost 1.74 does not recognise clang's coroutines by itself.
+target_compile_definitions(swage_options INTERFACE BOOST_ASIO_HAS_CO_AWAIT=1
+                                                   BOOST_ASIO_NO_DEPRECATED
+                                                   BOOST_BIND_GLOBAL_PLACEHOLDERS)
+option(SWAGE_WERROR "Warnings are errors" OFF)
+if(SWAGE_WERROR)
+  target_compile_options(swage_options INTERFACE -Werror)
+endif()
+
+# The only global flags are the sanitizer's.
+if(SWAGE_SANITIZE STREQUAL "address+undefined")
+  add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=undefined
+                      -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=address,undefined)
+elseif(SWAGE_SANITIZE STREQUAL "thread")
+  add_compile_options(-fsanitize=thread -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=thread)
+elseif(NOT SWAGE_SANITIZE STREQUAL "")
+  message(FATAL_ERROR "SWAGE_SANITIZE must be empty, address+undefined or thread")
+endif()

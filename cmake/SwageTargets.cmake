@@ -1,0 +1,87 @@
+# swage_library(<name> [SOURCES ...] [PUBLIC ...] [PRIVATE ...])
+# Makes swage_<name> and the alias swage::<name>; without sources it is an interface library.
+function(swage_library name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;PUBLIC;PRIVATE" ${ARGN})
+  if(ARG_SOURCES)
+    add_library(swage_${name} STATIC ${ARG_SOURCES})
+    target_include_directories(swage_${name} PUBLIC ${CMAKE_SOURCE_DIR})
+    target_link_libraries(swage_${name} PUBLIC ${ARG_PUBLIC} PRIVATE swage::options ${ARG_PRIVATE})
+    # Coroutine code needs the same Asio definitions wherever a header of ours is read.
+    target_link_libraries(swage_${name} PUBLIC swage::options)
+  else()
+    add_library(swage_${name} INTERFACE)
+    target_include_directories(swage_${name} INTERFACE ${CMAKE_SOURCE_DIR})
+    target_link_libraries(swage_${name} INTERFACE swage::options ${ARG_PUBLIC})
+  endif()
+  add_library(swage::${name} ALIAS swage_${name})
+endfunction()
+
+# swage_program(<name> SOURCES ... LINK ...): a binary called <name> under build/bin.
+function(swage_program name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR})
+  target_link_libraries(${name} PRIVATE swage::options ${ARG_LINK})
+endfunction()
+
+# swage_test(<name> SOURCES ... [LINK ...] [LABELS ...] [TIMEOUT seconds])
+# A GoogleTest binary <name>_test; each case is one ctest test with these labels.
+function(swage_test name)
+  cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;LINK;LABELS" ${ARGN})
+  if(NOT ARG_LABELS)
+    set(ARG_LABELS unit)
+  endif()
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 60)
+  endif()
+  add_executable(${name}_test ${ARG_SOURCES})
+  set_target_properties(${name}_test PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  target_include_directories(${name}_test PRIVATE ${CMAKE_SOURCE_DIR})
+  target_link_libraries(${name}_test PRIVATE swage::options ${ARG_LINK} GTest::gmock_main)
+  gtest_discover_tests(
+    ${name}_test
+    TEST_PREFIX "${name}."
+    DISCOVERY_TIMEOUT 60
+    PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT} ENVIRONMENT
+               "SWAGE_BIN_DIR=${CMAKE_BINARY_DIR}/bin;SWAGE_SOURCE_DIR=${CMAKE_SOURCE_DIR}")
+endfunction()
+
+# swage_proto(<name> <file.proto>...): C++ messages and gRPC services of files under proto/.
+function(swage_proto name)
+  set(out ${CMAKE_BINARY_DIR}/generated)
+  set(sources)
+  foreach(file ${ARGN})
+    string(REGEX REPLACE "\\.proto$" "" stem ${file})
+    set(made ${out}/${stem}.pb.cc ${out}/${stem}.pb.h ${out}/${stem}.grpc.pb.cc
+             ${out}/${stem}.grpc.pb.h)
+    add_custom_command(
+      OUTPUT ${made}
+      COMMAND ${CMAKE_COMMAND} -E make_directory ${out}
+      COMMAND protobuf::protoc -I ${CMAKE_SOURCE_DIR}/proto --cpp_out=${out} --grpc_out=${out}
+              --plugin=protoc-gen-grpc=${SWAGE_GRPC_PLUGIN} ${file}
+      DEPENDS ${CMAKE_SOURCE_DIR}/proto/${file}
+      VERBATIM)
+    list(APPEND sources ${out}/${stem}.pb.cc ${out}/${stem}.grpc.pb.cc)
+  endforeach()
+  add_library(swage_${name} STATIC ${sources})
+  add_library(swage::${name} ALIAS swage_${name})
+  # Generated code is a system include: our warnings are not for it.
+  target_include_directories(swage_${name} SYSTEM PUBLIC ${out})
+  target_link_libraries(swage_${name} PUBLIC PkgConfig::GRPC protobuf::libprotobuf
+                                             Threads::Threads)
+endfunction()
+
+# swage_torch_precompiled(<target>): the one precompiled header for sources that include torch.
+function(swage_torch_precompiled target)
+  if(NOT TARGET swage_torch_pch)
+    add_library(swage_torch_pch STATIC ${CMAKE_SOURCE_DIR}/cmake/torch_pch.cpp)
+    target_link_libraries(swage_torch_pch PUBLIC torch::cpu swage::options)
+    target_include_directories(swage_torch_pch PRIVATE ${CMAKE_SOURCE_DIR})
+    target_precompile_headers(swage_torch_pch PRIVATE <torch/torch.h>)
+    # ccache can reuse a clang precompiled header only without its time stamp.
+    target_compile_options(swage_torch_pch PRIVATE -Xclang -fno-pch-timestamp)
+  endif()
+  target_link_libraries(${target} PUBLIC torch::cpu)
+  target_precompile_headers(${target} REUSE_FROM swage_torch_pch)
+  target_compile_options(${target} PRIVATE -Xclang -fno-pch-timestamp)
+endfunction()

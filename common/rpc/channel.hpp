@@ -1,0 +1,18 @@
+#pragma once
+
+#include <grpcpp/channel.h>
+
+#include <memory>
+#include <string>
+
+namespace swage {
+
+/// A channel to `address` (`unix:/path` or `host:port`), 16 MiB messages. It connects when first
+/// used, reconnects with back-off from 100 ms to 2 s, and shares no connection with other channels
+/// (a long stream gets its own). Thread-safe; re-use it.
+std::shared_ptr<grpc::Channel> make_channel(const std::string& address);
+
+/// Largest message either side accepts.
+inline constexpr int kMaxMessageBytes = 16 << 20;
+
+}  // namespace swage
