@@ -1,0 +1,67 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <variant>
+
+#include "common/asio/task.hpp"
+#include "gpu_pool/lease/api/types.hpp"
+
+namespace swage::lease {
+
+/// The evaluation that a registering worker still runs.
+struct RunningLease {
+  RequestId request;
+  Token token;
+  RunUid run;
+  RequestClass cls = RequestClass::verify;
+  ClientId client;
+};
+
+struct Registration {
+  GpuId gpu;
+  BootId boot;
+  std::string address;  ///< gRPC target that holders dial
+  Token floor;          ///< highest token ever accepted here
+  std::optional<RunningLease> running;
+};
+
+/// Registered: grants up to `newest` are not ours, unless `restored`.
+struct Registered {
+  Token newest;
+  bool restored = false;  ///< `running` is held again
+  PoolSettings settings;
+};
+struct EpochBehind {};  ///< the queue's epoch is below our floor: ask again after the leader acted
+struct Quarantined {};
+using RegisterAnswer = std::variant<EpochBehind, Registered, Quarantined>;
+
+struct NothingToDo {};
+struct Clear {  ///< kill, check, then cleared(token)
+  Token token;
+};
+struct MustRegister {};
+struct BootReplaced {};  ///< another process serves this GPU: exit
+using HeartbeatAnswer = std::variant<NothingToDo, Clear, MustRegister, BootReplaced>;
+
+enum class ClearedAnswer { ok, not_suspect };
+
+/// The lease queue as a GPU's worker sees it. Calls are idempotent on (gpu, boot). Errors common to
+/// all: unreachable, unanswered, no_epoch, bad_reply. Thread: one strand. Life: outlives its calls.
+class WorkerQueue {
+ public:
+  virtual ~WorkerQueue() = default;
+
+  /// Says that this GPU is served by this boot. A lease of the GPU that is not running is taken
+  /// back and its request waits again.
+  virtual Task<Result<RegisterAnswer, LeaseErrc>> register_gpu(Registration registration,
+                                                               TimePoint deadline) = 0;
+  /// Says that the worker lives (every second); also helps sweeping.
+  virtual Task<Result<HeartbeatAnswer, LeaseErrc>> heartbeat(GpuId gpu, BootId boot,
+                                                             TimePoint deadline) = 0;
+  /// After Clear: the GPU is clear (ok), or could not be cleared.
+  virtual Task<Result<ClearedAnswer, LeaseErrc>> cleared(GpuId gpu, BootId boot, Token token,
+                                                         bool ok, TimePoint deadline) = 0;
+};
+
+}  // namespace swage::lease
