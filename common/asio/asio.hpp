@@ -1,5 +1,9 @@
 #pragma once
 
+// clang-format off: task.hpp first, it works around a missing include of Boost 1.74
+#include "common/asio/task.hpp"
+// clang-format on
+
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/associated_executor.hpp>
 #include <boost/asio/async_result.hpp>
@@ -14,8 +18,6 @@
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/thread_pool.hpp>
 #include <boost/asio/use_awaitable.hpp>
-
-#include "common/asio/task.hpp"
 
 namespace swage {
 

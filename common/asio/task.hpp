@@ -1,7 +1,9 @@
 #pragma once
 
+// clang-format off: Boost 1.74's awaitable.hpp uses std::exchange without including <utility>
+#include <utility>
 #include <boost/asio/awaitable.hpp>
-#include <utility>  // before awaitable.hpp: Boost 1.74 uses std::exchange without including it
+// clang-format on
 
 namespace swage {
 
