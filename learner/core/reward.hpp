@@ -1,0 +1,26 @@
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "learner/api/settings.hpp"
+#include "learner/api/trajectory.hpp"
+
+namespace swage::learner {
+
+/// r(verdict). paper: −1 if not right, else the tier 1, 2 or 3. speedup: t_compile/t at the upper
+/// end of the measured interval if right, else −1. Nothing where the verdict cannot decide: it was
+/// not a scoring, the fault was not the agent's, or a right solution has no tier or no ratio.
+std::optional<double> reward_of(const VerdictSummary& verdict, RewardKind kind);
+
+/// The sum of a trajectory's rewards before any overlong rule; 0 if it has none.
+double total_reward(const Trajectory& trajectory);
+
+/// Rewards by policy token, [n]. One at an observation moves to the nearest earlier policy token
+/// (to the first one if there is none earlier); with n = 0 nothing is left of them.
+/// `soft` subtracts (T − (context − L_c))/L_c, between 0 and 1, from the last token of a truncated
+/// trajectory.
+std::vector<double> token_rewards(const Trajectory& trajectory, const Learning& learning,
+                                  std::uint64_t context);
+
+}  // namespace swage::learner

@@ -1,0 +1,91 @@
+#include "learner/core/rft_filter.hpp"
+
+#include <algorithm>
+#include <vector>
+
+#include "learner/core/reward.hpp"
+
+namespace swage::learner {
+namespace {
+
+bool same_act(const Turn& a, const Turn& b) {
+  return a.observation_digest == b.observation_digest &&
+         std::equal(a.calls.begin(), a.calls.end(), b.calls.begin(), b.calls.end(),
+                    [](const Call& x, const Call& y) {
+                      return x.name == y.name && x.arguments_digest == y.arguments_digest;
+                    });
+}
+
+/// Three copies of one block of `period` turns, side by side, all of them with calls and over an
+/// unchanged work directory.
+bool cycles(std::span<const Turn> turns, std::size_t period) {
+  const std::size_t length = 3 * period;
+  for (std::size_t start = 0; start + length <= turns.size(); ++start) {
+    bool repeats = true;
+    for (std::size_t i = 0; repeats && i < length; ++i) {
+      const auto& turn = turns[start + i];
+      repeats = !turn.calls.empty() && turn.work_digest == turns[start].work_digest &&
+                same_act(turn, turns[start + i % period]);
+    }
+    if (repeats) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::vector<bool> redundant_turns(std::span<const Turn> turns) {
+  std::vector<bool> out(turns.size(), false);
+  std::size_t unchanged_since = 0;  // first turn after which the work digest was what it is now
+  for (std::size_t u = 1; u < turns.size(); ++u) {
+    if (turns[u].work_digest != turns[u - 1].work_digest) unchanged_since = u;
+    if (turns[u].calls.empty()) continue;
+    for (std::size_t earlier = unchanged_since; earlier < u && !out[u]; ++earlier)
+      out[u] = same_act(turns[earlier], turns[u]);
+  }
+  return out;
+}
+
+bool has_redundant_loop(std::span<const Turn> turns) {
+  const auto redundant = redundant_turns(turns);
+  const auto count = static_cast<std::size_t>(std::count(redundant.begin(), redundant.end(), true));
+  if (5 * count > turns.size()) return true;
+  for (std::size_t u = 2; u < redundant.size(); ++u)
+    if (redundant[u] && redundant[u - 1] && redundant[u - 2]) return true;
+  for (std::size_t period = 1; period <= 4; ++period)
+    if (cycles(turns, period)) return true;
+  return false;
+}
+
+RftVerdict rft_filter(const Trajectory& trajectory) {
+  if (std::find(trajectory.mask.begin(), trajectory.mask.end(), 1) == trajectory.mask.end())
+    return RftVerdict::empty;
+  if (total_reward(trajectory) <= 0) return RftVerdict::not_rewarded;
+  for (const auto& turn : trajectory.turns)
+    for (const auto& call : turn.calls)
+      if (!call.schema_valid) return RftVerdict::schema_invalid;
+  if (has_redundant_loop(trajectory.turns)) return RftVerdict::redundant_loop;
+  return RftVerdict::keep;
+}
+
+void RftCounts::add(RftVerdict verdict) {
+  switch (verdict) {
+    case RftVerdict::keep:
+      ++kept;
+      break;
+    case RftVerdict::empty:
+      ++empty;
+      break;
+    case RftVerdict::not_rewarded:
+      ++not_rewarded;
+      break;
+    case RftVerdict::schema_invalid:
+      ++schema_invalid;
+      break;
+    case RftVerdict::redundant_loop:
+      ++redundant_loop;
+      break;
+  }
+}
+
+}  // namespace swage::learner
