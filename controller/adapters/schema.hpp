@@ -1,0 +1,39 @@
+#pragma once
+
+#include <functional>
+#include <initializer_list>
+#include <string>
+#include <vector>
+
+#include "common/config/fields.hpp"
+#include "common/config/yaml.hpp"
+#include "controller/api/resources.hpp"
+
+namespace swage::controller {
+
+/// What the readers of both kinds share: where complaints and notices go.
+struct SchemaContext {
+  Fields::Complain complain;
+  std::vector<std::string>* notices;
+
+  void notice(const std::string& text) const { notices->push_back(text); }
+  /// Takes fields that only a cluster uses, with one notice for those that are there.
+  void only_in_a_cluster(Fields& fields, std::initializer_list<const char*> names) const;
+};
+
+struct Metadata {
+  std::string name;
+  std::string space = "default";
+};
+
+/// metadata{name, namespace, labels, annotations}.
+Metadata read_metadata(Fields& root, const SchemaContext& context);
+/// {requests, limits}, each a map of Kubernetes quantities.
+Resources read_resources(Fields fields);
+DeviceKind read_device_kind(Fields& spec);
+bool is_name(const std::string& text);
+
+TrainingRun read_training_run(const nlohmann::json& document, const SchemaContext& context);
+ProfilingPool read_profiling_pool(const nlohmann::json& document, const SchemaContext& context);
+
+}  // namespace swage::controller
