@@ -1,0 +1,117 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+#include <thread>
+
+#include "common/asio/blocking.hpp"
+#include "common/asio/event.hpp"
+#include "common/asio/gate.hpp"
+#include "tests/support/fake_clock.hpp"
+#include "tests/support/task_runner.hpp"
+
+namespace swage {
+namespace {
+
+using test::FakeClock;
+using test::TaskRunner;
+
+using namespace std::chrono_literals;
+
+Task<> sleep_and_note(FakeClock& clock, Duration length, StopSource& stop, std::string& log) {
+  co_await clock.sleep_for(length, stop);
+  log += stop.stopping() ? "stopped;" : "slept;";
+}
+
+Task<> fail() {
+  throw std::runtime_error("boom");
+  co_return;
+}
+
+TEST(Gate, JoinWaitsForEveryTaskAndLetsNoMoreIn) {
+  TaskRunner run;
+  FakeClock clock;
+  StopSource stop;
+  std::string log;
+  Gate gate(run.executor(), stop, 2);
+  EXPECT_TRUE(gate.spawn("a", sleep_and_note(clock, 1s, stop, log)));
+  EXPECT_TRUE(gate.spawn("b", sleep_and_note(clock, 2s, stop, log)));
+  EXPECT_FALSE(gate.spawn("c", sleep_and_note(clock, 1s, stop, log)));
+  const auto joined = run.start(gate.join());
+  EXPECT_FALSE(gate.spawn("late", sleep_and_note(clock, 1s, stop, log)));
+  clock.advance(1s);
+  run.poll();
+  EXPECT_FALSE(joined->ended);
+  clock.advance(1s);
+  run.poll();
+  EXPECT_TRUE(joined->ended);
+  EXPECT_EQ(log, "slept;slept;");
+}
+
+TEST(Gate, AFailureStopsTheSiblingsAndRisesThroughJoin) {
+  TaskRunner run;
+  FakeClock clock;
+  StopSource stop;
+  std::string log;
+  Gate gate(run.executor(), stop);
+  EXPECT_TRUE(gate.spawn("sleeper", sleep_and_note(clock, 1h, stop, log)));
+  EXPECT_TRUE(gate.spawn("bad", fail()));
+  EXPECT_THROW(run(gate.join()), std::runtime_error);
+  EXPECT_EQ(log, "stopped;");
+}
+
+TEST(GateDeathTest, AGateThatGoesWithTasksEndsTheProcess) {
+  EXPECT_DEATH(
+      {
+        TaskRunner run;
+        FakeClock clock;
+        StopSource stop;
+        std::string log;
+        Gate gate(run.executor(), stop);
+        std::ignore = gate.spawn("left", sleep_and_note(clock, 1h, stop, log));
+        run.poll();
+      },
+      "join\\(\\) a gate");
+}
+
+TEST(StopSource, TheFirstReasonStandsAndGoneHooksAreNotCalled) {
+  StopSource stop;
+  int calls = 0;
+  const auto kept = stop.on_stop([&] { ++calls; });
+  {
+    const auto gone = stop.on_stop([&] { calls += 100; });
+  }
+  stop.request(StopReason::deadline);
+  stop.request(StopReason::fault);
+  EXPECT_EQ(calls, 1);
+  EXPECT_EQ(stop.reason(), StopReason::deadline);
+}
+
+Task<int> sum_of(Mailbox<int>& box, StopSource& stop) {
+  int sum = 0;
+  while (auto value = co_await box.pop(stop)) sum += *value;
+  co_return sum;
+}
+
+TEST(Mailbox, PopDrainsWhatIsLeftAfterClose) {
+  TaskRunner run;
+  StopSource stop;
+  Mailbox<int> box(run.executor());
+  box.push(1);
+  box.push(2);
+  box.close();
+  box.push(100);
+  EXPECT_EQ(run(sum_of(box, stop)), 3);
+}
+
+TEST(RunBlocking, ReturnsValuesAndRethrowsWhatTheFunctionThrew) {
+  TaskRunner run;
+  asio::thread_pool pool(1);
+  const auto caller = std::this_thread::get_id();
+  EXPECT_NE(run(run_blocking(pool, [] { return std::this_thread::get_id(); })), caller);
+  EXPECT_THROW(run(run_blocking(pool, []() -> int { throw std::runtime_error("inside"); })),
+               std::runtime_error);
+}
+
+}  // namespace
+}  // namespace swage

@@ -1,0 +1,99 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cmath>
+#include <filesystem>
+#include <set>
+
+#include "common/base/check.hpp"
+#include "common/base/digest.hpp"
+#include "common/base/files.hpp"
+#include "common/base/philox.hpp"
+
+namespace swage {
+namespace {
+
+TEST(Check, AFalseConditionEndsTheProcessWithItsReason) {
+  EXPECT_DEATH(check(false, "two and two are five"), "two and two are five");
+  check(true, "nothing happens");
+}
+
+TEST(Digest, AgreesWithPublishedVectors) {
+  EXPECT_EQ(sha256_hex("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  EXPECT_EQ(to_hex(hmac_sha256("Jefe", "what do ya want for nothing?")),
+            "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");
+  EXPECT_EQ(crc32c("123456789"), 0xE3069283U);
+  EXPECT_EQ(crc32c("6789", crc32c("12345")), crc32c("123456789"));
+}
+
+TEST(Digest, HexGoesThereAndBackAndRefusesWhatIsNotHex) {
+  const std::string bytes("\x00\xff\x10", 3);
+  EXPECT_EQ(from_hex(to_hex(bytes)), bytes);
+  EXPECT_EQ(from_hex("abc"), "");
+  EXPECT_EQ(from_hex("zz"), "");
+}
+
+TEST(Digest, ConstantTimeEqualityIsEquality) {
+  EXPECT_TRUE(constant_time_equal("same", "same"));
+  EXPECT_FALSE(constant_time_equal("same", "sama"));
+  EXPECT_FALSE(constant_time_equal("same", "sam"));
+}
+
+TEST(Digest, ThePrefixHashContinuesWhereItStopped) {
+  const std::array<std::uint32_t, 4> ids{1, 2, 3, 70000};
+  const std::span<const std::uint32_t> all(ids);
+  EXPECT_EQ(fnv1a(all.subspan(2), fnv1a(all.first(2))), fnv1a(all));
+  EXPECT_NE(fnv1a(all.first(3)), fnv1a(all));
+}
+
+TEST(Philox, AgreesWithThePublishedZeroAndOnesVectors) {
+  EXPECT_THAT(philox(0, {0, 0, 0, 0}),
+              testing::ElementsAre(0x6627e8d5U, 0xe169c58dU, 0xbc57ac4cU, 0x9b00dbd8U));
+  EXPECT_THAT(philox(~0ULL, {~0U, ~0U, ~0U, ~0U}),
+              testing::ElementsAre(0x408f276dU, 0x41c83b0eU, 0xa20bc7c6U, 0x6d5451fdU));
+}
+
+TEST(Philox, UniformDrawsFillTheUnitInterval) {
+  double sum = 0;
+  for (std::uint64_t i = 0; i < 10000; ++i) {
+    const double u = philox_uniform(7, 3, i);
+    ASSERT_GE(u, 0.0);
+    ASSERT_LT(u, 1.0);
+    sum += u;
+  }
+  EXPECT_NEAR(sum / 10000, 0.5, 0.02);
+}
+
+class Files : public testing::Test {
+ protected:
+  Files() : directory_(std::filesystem::path(testing::TempDir()) / to_hex(random_bytes(8))) {
+    std::filesystem::create_directories(directory_);
+  }
+  ~Files() override { std::filesystem::remove_all(directory_); }
+  std::filesystem::path directory_;
+};
+
+TEST_F(Files, ADurableWriteReplacesTheWholeFileAndLeavesNoTemporary) {
+  const auto path = directory_ / "a";
+  ASSERT_TRUE(write_file_durably(path, "one"));
+  ASSERT_TRUE(write_file_durably(path, "two", 0600));
+  EXPECT_EQ(*read_file(path), "two");
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(directory_), {}), 1);
+}
+
+TEST_F(Files, ErrorsNameThePath) {
+  const auto missing = directory_ / "no" / "file";
+  EXPECT_THAT(read_file(missing).error().message, testing::HasSubstr(missing.string()));
+  EXPECT_THAT(write_file_durably(missing, "x").error().message,
+              testing::HasSubstr(missing.string()));
+}
+
+TEST_F(Files, AFullDiskIsAnErrorThatSaysSo) {
+  const auto written = write_file_durably("/dev/full/nowhere", "x");
+  ASSERT_FALSE(written);
+  EXPECT_FALSE(written.error().message.empty());
+}
+
+}  // namespace
+}  // namespace swage

@@ -1,0 +1,87 @@
+#include "common/asio/process.hpp"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "common/base/digest.hpp"
+#include "tests/support/task_runner.hpp"
+
+namespace swage {
+namespace {
+
+using test::TaskRunner;
+
+class ProcessTest : public testing::Test {
+ protected:
+  ProcessTest() : log_(std::filesystem::path(testing::TempDir()) / to_hex(random_bytes(8))) {}
+  ~ProcessTest() override { std::filesystem::remove(log_); }
+
+  ProcessSpec shell(const std::string& script) const {
+    ProcessSpec spec;
+    spec.argv = {"sh", "-c", script};
+    spec.env = {{"PATH", "/usr/bin:/bin"}, {"WORD", "from the environment"}};
+    spec.log = log_;
+    return spec;
+  }
+
+  TaskRunner run_;
+  std::filesystem::path log_;
+};
+
+TEST_F(ProcessTest, HasTheGivenEnvironmentAndItsOutputGoesToTheLog) {
+  auto child =
+      Process::start(run_.executor(), shell("echo \"$WORD\"; echo \"${HOME:-none}\" >&2; exit 3"));
+  ASSERT_TRUE(child);
+  const int status = run_((*child)->wait());
+  EXPECT_EQ(describe_status(status), "exit code 3");
+  EXPECT_EQ(*read_file(log_), "from the environment\nnone\n");
+}
+
+TEST_F(ProcessTest, AProgramThatDoesNotExistIsAnErrorWithItsName) {
+  ProcessSpec spec;
+  spec.argv = {"swage-no-such-program"};
+  const auto child = Process::start(run_.executor(), spec);
+  ASSERT_FALSE(child);
+  EXPECT_THAT(child.error().message, testing::HasSubstr("swage-no-such-program"));
+}
+
+TEST_F(ProcessTest, ASignalToTheGroupEndsGrandchildrenToo) {
+  auto child = Process::start(run_.executor(), shell("sleep 1000 & echo $!; wait"));
+  ASSERT_TRUE(child);
+  ASSERT_TRUE(run_.wait_until([&] {
+    const auto text = read_file(log_);
+    return text && text->ends_with("\n");
+  }));
+  const pid_t grandchild = std::stoi(*read_file(log_));
+  EXPECT_EQ(::kill(grandchild, 0), 0);
+  (*child)->signal(SIGKILL, true);
+  EXPECT_EQ(describe_status(run_((*child)->wait())), "signal 9 (Killed)");
+  ASSERT_TRUE(run_.wait_until([&] {
+    const auto stat = read_file("/proc/" + std::to_string(grandchild) + "/stat");
+    return !stat || stat->find(") Z ") != std::string::npos;
+  }));
+}
+
+TEST_F(ProcessTest, DescriptorsArriveUnderTheirNewNumbers) {
+  int ends[2];
+  ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
+  auto spec = shell("echo through the pipe >&7");
+  spec.descriptors = {{7, ends[1]}};
+  auto child = Process::start(run_.executor(), spec);
+  ASSERT_TRUE(child);
+  ::close(ends[1]);
+  EXPECT_EQ(run_((*child)->wait()), 0);
+  char text[64] = {};
+  EXPECT_GT(::read(ends[0], text, sizeof text), 0);
+  EXPECT_STREQ(text, "through the pipe\n");
+  ::close(ends[0]);
+}
+
+}  // namespace
+}  // namespace swage
