@@ -1,0 +1,54 @@
+# swage: `make help` lists what can be asked for.
+PRESET ?= dev
+OUT ?= $(CURDIR)/out/quickstart
+BUILD = build/$(PRESET)
+JOBS ?= $(shell nproc)
+
+export CCACHE_BASEDIR ?= $(CURDIR)
+export CCACHE_NOHASHDIR ?= 1
+export CCACHE_SLOPPINESS ?= pch_defines,time_macros,include_file_mtime,include_file_ctime
+export CCACHE_MAXSIZE ?= 10G
+
+.DEFAULT_GOAL := help
+.PHONY: help setup doctor build quickstart test test-unit test-learning test-sanitizers format lint tidy bench clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: ## install what is missing (Debian 12; root or sudo)
+	@tools/setup.sh
+
+doctor: ## say what this machine lacks
+	@tools/doctor.sh
+
+$(BUILD)/build.ninja: | setup
+	@cmake --preset $(PRESET)
+
+build: setup $(BUILD)/build.ninja ## build everything (PRESET=dev)
+	@ninja -C $(BUILD) -j $(JOBS)
+
+quickstart: build ## the whole loop on this machine, at most 10 minutes
+	@$(BUILD)/bin/swage run examples/quickstart.yaml --local --out $(OUT)
+
+test: setup ## everything that CI checks
+	@python3 tools/run_tests.py all
+
+test-unit: PRESET = ci
+test-unit: build ## unit tests, under 30 s once built
+	@python3 tools/run_tests.py unit
+
+test-sanitizers: setup ## address, undefined-behaviour and thread sanitizers
+	@python3 tools/run_tests.py sanitizers
+
+test-learning: build ## three seeds must learn, and a zero learning rate must not (slow)
+	@python3 tests/learning/learn.py --bin $(BUILD)/bin
+
+lint: setup ## format, architecture, clang-tidy, Python
+	@python3 tools/run_tests.py lint
+
+format: ## rewrite sources in the project's format
+	@git ls-files '*.cpp' '*.hpp' | xargs clang-format-19 -i
+	@$${XDG_CACHE_HOME:-$$HOME/.cache}/swage/venv/bin/ruff format -q .
+
+clean: ## remove build trees and runs, keep downloads
+	@rm -rf build out

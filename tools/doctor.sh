@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# Says what this machine lacks to build and run swage, and how to get it. Exit code 1 when something
+# that is needed is missing; layers that only lower isolation are named and do not fail.
+set -u
+here=$(cd "$(dirname "$0")" && pwd)
+venv=${XDG_CACHE_HOME:-$HOME/.cache}/swage/venv
+failed=0
+good() { printf '  ok       %s\n' "$1"; }
+bad() { printf '  MISSING  %s\n           remedy: %s\n' "$1" "$2"; failed=1; }
+weak() { printf '  reduced  %s\n           %s\n' "$1" "$2"; }
+
+echo "programs and libraries"
+missing=$(grep -v '^#' "$here/packages.txt" | while read -r p; do
+  [ -z "$p" ] || dpkg-query -W -f='${Status}' "$p" 2>/dev/null | grep -q '^install ok installed' || echo "$p"; done)
+if [ -z "$missing" ]; then good "Debian packages (tools/packages.txt)"
+else bad "Debian packages: $(echo $missing)" "make setup"; fi
+if "$venv/bin/python" -c 'import importlib.metadata as m; assert m.version("torch").startswith("2.11.0")' 2>/dev/null
+then good "LibTorch 2.11.0 in $venv"; else bad "LibTorch 2.11.0 in $venv" "make setup"; fi
+
+echo "machine"
+cores=$(nproc); memory=$(awk '/MemAvailable/ {print int($2/1048576)}' /proc/meminfo)
+[ "$cores" -ge 2 ] && good "$cores cores" || bad "$cores core" "at least 2 cores are needed: one judges while the other works"
+[ "$memory" -ge 7 ] && good "$memory GiB of memory free" || bad "$memory GiB of memory free" "8 GiB are needed for make quickstart"
+space=$(df -Pk "$here" | awk 'NR==2 {print int($4/1048576)}')
+[ "$space" -ge 8 ] && good "$space GiB of disk free" || bad "$space GiB of disk free" "8 GiB are needed for the build and one run"
+grep -q avx2 /proc/cpuinfo && good "AVX2" || bad "AVX2" "kernels are compiled for x86-64-v3; use a processor from 2015 or later"
+
+echo "isolation"
+if bwrap --ro-bind / / --unshare-all true 2>/dev/null; then good "bubblewrap"
+else bad "bubblewrap cannot make namespaces" "allow user namespaces (sysctl kernel.unprivileged_userns_clone=1), or run as root"; fi
+[ "$(id -u)" = 0 ] && good "root: separate users for sandbox, agent and model hosts" || weak "not root" "sandbox and model hosts share your user: isolation=reduced, trust=reduced"
+if [ -w /sys/fs/cgroup ] || [ -w /sys/fs/cgroup/memory ]; then good "cgroups are writable"
+else weak "cgroups are not writable" "limits by rlimit only"; fi
+exit $failed

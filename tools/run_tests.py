@@ -1,0 +1,219 @@
+#!/usr/bin/env python3
+"""Runs the test groups of `make test` one after the other and counts what they ran.
+
+Every group prints its own output; the last line of all is `N passed, N failed, N skipped`.
+The exit code is 1 when anything failed or when nothing ran.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "swage"
+VENV = CACHE / "venv" / "bin"
+
+
+@dataclass
+class Tally:
+    """What ran: counts, the names of what failed or was skipped, and seconds by group."""
+
+    passed: int = 0
+    failed: list[str] = field(default_factory=list)
+    skipped: list[str] = field(default_factory=list)
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    def note(self, name: str, good: bool) -> None:
+        if good:
+            self.passed += 1
+        else:
+            self.failed.append(name)
+
+
+def run(*command: str | Path, env: dict[str, str] | None = None) -> bool:
+    """Runs a command in the repository with its output shown."""
+    print("+", " ".join(map(str, command)), flush=True)
+    merged = {**os.environ, **(env or {})}
+    return (
+        subprocess.run([str(c) for c in command], cwd=ROOT, env=merged, check=False).returncode == 0
+    )
+
+
+def tracked(*patterns: str) -> list[str]:
+    done = subprocess.run(
+        ["git", "ls-files", "--", *patterns], cwd=ROOT, check=True, capture_output=True, text=True
+    )
+    return done.stdout.split()
+
+
+def build(preset: str, tally: Tally) -> bool:
+    """Configures and builds one preset. A failure is counted once."""
+    good = run("cmake", "--preset", preset, "--log-level=WARNING")
+    good = good and run("ninja", "-C", f"build/{preset}", "-j", str(os.cpu_count() or 2), "--quiet")
+    if not good:
+        tally.failed.append(f"build {preset}")
+    return good
+
+
+def ctest(preset: str, tally: Tally, *arguments: str, jobs: int = 1) -> None:
+    """Runs ctest and reads its JUnit report."""
+    report = ROOT / "build" / preset / "report.xml"
+    report.unlink(missing_ok=True)
+    run("ctest", "--preset", preset, "-j", str(jobs), "--output-junit", report, "--quiet",
+        "--output-on-failure", *arguments)  # fmt: skip
+    if not report.exists():
+        tally.failed.append(f"ctest {preset} {' '.join(arguments)}")
+        return
+    for case in ElementTree.parse(report).getroot().iter("testcase"):
+        name = f"[{preset}] {case.get('name')}"
+        status = case.get("status", "")
+        if status == "run":
+            tally.passed += 1
+        elif status in ("notrun", "disabled") or case.find("skipped") is not None:
+            tally.skipped.append(name)
+        else:
+            tally.failed.append(name)
+            print(f"FAILED {name}\n{(case.findtext('system-out') or '')[-4000:]}", flush=True)
+
+
+def formatting(tally: Tally) -> None:
+    sources = tracked("*.cpp", "*.hpp")
+    tally.note("clang-format", run("clang-format-19", "--dry-run", "--Werror", *sources))
+    python = tracked("*.py")
+    tally.note("ruff format", run(VENV / "ruff", "format", "--quiet", "--check", *python))
+    tally.note("ruff check", run(VENV / "ruff", "check", "--quiet", *python))
+    for folder in ("gpu_pool/model_host", "tasks", "tools"):
+        if tracked(f"{folder}/*.py"):
+            tally.note(
+                f"mypy {folder}", run(VENV / "mypy", "--config-file", "pyproject.toml", folder)
+            )
+
+
+def architecture(tally: Tally) -> None:
+    run_pytest(tally, "tests/architecture")
+
+
+def run_pytest(tally: Tally, folder: str) -> None:
+    """Runs one folder of Python tests and counts its cases."""
+    report = ROOT / "build" / "pytest.xml"
+    report.parent.mkdir(exist_ok=True)
+    run(
+        VENV / "python",
+        "-m",
+        "pytest",
+        "-q",
+        folder,
+        f"--junitxml={report}",
+        "-p",
+        "no:cacheprovider",
+    )
+    for case in ElementTree.parse(report).getroot().iter("testcase"):
+        name = f"{case.get('classname')}.{case.get('name')}"
+        if case.find("skipped") is not None:
+            tally.skipped.append(name)
+        else:
+            tally.note(name, case.find("failure") is None and case.find("error") is None)
+
+
+def unit(tally: Tally) -> None:
+    if build("ci", tally):
+        ctest("ci", tally, "-L", "unit|grpc|torch", "-LE", "integration|slow|learning",
+              jobs=os.cpu_count() or 2)  # fmt: skip
+
+
+def integration(tally: Tally) -> None:
+    if build("ci", tally):
+        ctest("ci", tally, "-L", "integration|redis", "-LE", "slow|learning")
+
+
+def sanitizers(tally: Tally) -> None:
+    for preset in ("asan-ubsan", "tsan"):
+        if build(preset, tally):
+            ctest(preset, tally, "-L", "unit|grpc|redis", "-LE", "integration|slow|torch",
+                  jobs=os.cpu_count() or 2)  # fmt: skip
+
+
+def tidy_one(database: dict[str, str], source: str) -> tuple[str, bool, str]:
+    """Runs clang-tidy on one file unless the same preprocessed text passed before."""
+    command = database[source]
+    preprocess = re.sub(r" -o \S+", "", command).replace(" -c ", " -E -P ")
+    preprocess = re.sub(r"^\S*ccache\s+", "", preprocess)
+    text = subprocess.run(
+        preprocess, shell=True, cwd=ROOT / "build/ci", capture_output=True, check=False
+    )
+    settings = (ROOT / ".clang-tidy").read_bytes()
+    key = hashlib.sha256(settings + source.encode() + text.stdout).hexdigest()
+    stamp = CACHE / "tidy" / key
+    if text.returncode == 0 and stamp.exists():
+        return source, True, ""
+    done = subprocess.run(
+        ["clang-tidy-19", "--quiet", "-p", "build/ci", source],
+        cwd=ROOT, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    if done.returncode == 0:
+        stamp.parent.mkdir(parents=True, exist_ok=True)
+        stamp.touch()
+    return source, done.returncode == 0, done.stdout
+
+
+def tidy(tally: Tally) -> None:
+    """clang-tidy on sources without torch; results are cached by preprocessed text."""
+    path = ROOT / "build/ci/compile_commands.json"
+    if not path.exists() and not build("ci", tally):
+        return
+    database = {
+        str(Path(entry["file"]).relative_to(ROOT)): entry["command"]
+        for entry in json.loads(path.read_text())
+        if "/generated/" not in entry["file"] and Path(entry["file"]).is_relative_to(ROOT)
+    }
+    sources = [s for s in tracked("*.cpp") if s in database and "torch_pch" not in database[s]]
+    with ThreadPoolExecutor(os.cpu_count() or 2) as pool:
+        for source, good, text in pool.map(lambda s: tidy_one(database, s), sources):
+            if not good:
+                print(text, flush=True)
+            tally.note(f"clang-tidy {source}", good)
+
+
+GROUPS: dict[str, list[Callable[[Tally], None]]] = {
+    "lint": [formatting, architecture, tidy],
+    "unit": [unit],
+    "integration": [integration],
+    "sanitizers": [sanitizers],
+    "all": [formatting, architecture, unit, integration, sanitizers, tidy],
+}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("group", choices=sorted(GROUPS), help="which tests to run")
+    group = parser.parse_args().group
+    tally = Tally()
+    for step in GROUPS[group]:
+        began = time.monotonic()
+        print(f"=== {step.__name__}", flush=True)
+        step(tally)
+        tally.seconds[step.__name__] = time.monotonic() - began
+    for name, seconds in tally.seconds.items():
+        print(f"{name:14} {seconds:7.0f} s")
+    for name in tally.skipped:
+        print("skipped:", name)
+    for name in tally.failed:
+        print("failed:", name)
+    print(f"{tally.passed} passed, {len(tally.failed)} failed, {len(tally.skipped)} skipped")
+    return 1 if tally.failed or tally.passed == 0 else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
