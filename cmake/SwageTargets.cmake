@@ -84,4 +84,6 @@ function(swage_torch_precompiled target)
   target_link_libraries(${target} PUBLIC torch::cpu)
   target_precompile_headers(${target} REUSE_FROM swage_torch_pch)
   target_compile_options(${target} PRIVATE -Xclang -fno-pch-timestamp)
+  # A program's own -fPIE does not agree with the header's -fPIC.
+  target_compile_options(${target} PRIVATE -fPIC)
 endfunction()

@@ -40,13 +40,13 @@ Tensor cached_attention(const Tensor& q, const Tensor& k, const Tensor& v,
   const auto d = q.size(2);
   const cpu::PagedKv kv{batch.cache.keys(layer).data_ptr<float>(),
                         batch.cache.values(layer).data_ptr<float>(), kPageTokens, kv_heads, d};
-  const cpu::RopeTable table{frame.cosine.const_data_ptr<float>(),
-                             frame.sine.const_data_ptr<float>(), d};
+  const cpu::RopeTable table{frame.cosine.data_ptr<float>(),
+                             frame.sine.data_ptr<float>(), d};
   const auto out = torch::empty({q.size(0), heads * d}, q.options());
   float* out_at = out.data_ptr<float>();
-  const float* q_at = q.const_data_ptr<float>();
-  const float* k_at = k.const_data_ptr<float>();
-  const float* v_at = v.const_data_ptr<float>();
+  const float* q_at = q.data_ptr<float>();
+  const float* k_at = k.data_ptr<float>();
+  const float* v_at = v.data_ptr<float>();
   std::vector<std::size_t> owner(static_cast<std::size_t>(q.size(0)));
   for (std::size_t s = 0; s < batch.sequences.size(); ++s) {
     const auto& sequence = batch.sequences[s];

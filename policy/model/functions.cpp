@@ -21,8 +21,8 @@ class RmsNorm final : public torch::autograd::Function<RmsNorm> {
     const auto rows = x.numel() / width;
     const auto y = torch::empty_like(x);
     const auto inverse = torch::empty({rows}, x.options());
-    const float* in = x.const_data_ptr<float>();
-    const float* scale = weight.const_data_ptr<float>();
+    const float* in = x.data_ptr<float>();
+    const float* scale = weight.data_ptr<float>();
     float* out = y.data_ptr<float>();
     float* saved = inverse.data_ptr<float>();
     at::parallel_for(0, rows, kGrainRows, [&](std::int64_t begin, std::int64_t end) {
@@ -44,10 +44,10 @@ class RmsNorm final : public torch::autograd::Function<RmsNorm> {
     // One partial sum per fixed block of rows, so that the result does not depend on threads.
     const auto blocks = std::clamp<std::int64_t>(rows / 256, 1, 64);
     const auto partial = torch::zeros({blocks, width}, x.options());
-    const float* dy_at = dy.const_data_ptr<float>();
-    const float* x_at = x.const_data_ptr<float>();
-    const float* w_at = weight.const_data_ptr<float>();
-    const float* inverse = saved[2].const_data_ptr<float>();
+    const float* dy_at = dy.data_ptr<float>();
+    const float* x_at = x.data_ptr<float>();
+    const float* w_at = weight.data_ptr<float>();
+    const float* inverse = saved[2].data_ptr<float>();
     float* dx_at = dx.data_ptr<float>();
     float* dw_at = partial.data_ptr<float>();
     at::parallel_for(0, blocks, 1, [&](std::int64_t first, std::int64_t last) {
@@ -68,7 +68,7 @@ class SwiGlu final : public torch::autograd::Function<SwiGlu> {
     const auto rows = gate_up.size(0);
     const auto width = gate_up.size(1) / 2;
     const auto out = torch::empty({rows, width}, gate_up.options());
-    const float* in = gate_up.const_data_ptr<float>();
+    const float* in = gate_up.data_ptr<float>();
     float* to = out.data_ptr<float>();
     at::parallel_for(0, rows, kGrainRows, [&](std::int64_t begin, std::int64_t end) {
       cpu::swiglu(in + begin * 2 * width, end - begin, width, to + begin * width);
@@ -82,8 +82,8 @@ class SwiGlu final : public torch::autograd::Function<SwiGlu> {
     const auto dout = grads[0].contiguous();
     const auto width = gate_up.size(1) / 2;
     const auto din = torch::empty_like(gate_up);
-    const float* dout_at = dout.const_data_ptr<float>();
-    const float* in = gate_up.const_data_ptr<float>();
+    const float* dout_at = dout.data_ptr<float>();
+    const float* in = gate_up.data_ptr<float>();
     float* din_at = din.data_ptr<float>();
     at::parallel_for(0, gate_up.size(0), kGrainRows, [&](std::int64_t begin, std::int64_t end) {
       cpu::swiglu_backward(dout_at + begin * width, in + begin * 2 * width, end - begin, width,
@@ -101,10 +101,10 @@ Tensor rotate(const Tensor& in, const AttentionFrame& frame, float sign) {
   const auto d = in.size(2);
   const auto dense = in.stride(2) == 1 && in.stride(1) == d ? in : in.contiguous();
   const auto out = torch::empty({tokens, heads, d}, in.options());
-  const cpu::RopeTable table{frame.cosine.const_data_ptr<float>(),
-                             frame.sine.const_data_ptr<float>(), d};
-  const auto* positions = frame.positions.const_data_ptr<std::int32_t>();
-  const float* from = dense.const_data_ptr<float>();
+  const cpu::RopeTable table{frame.cosine.data_ptr<float>(),
+                             frame.sine.data_ptr<float>(), d};
+  const auto* positions = frame.positions.data_ptr<std::int32_t>();
+  const float* from = dense.data_ptr<float>();
   const auto stride = dense.stride(0);
   float* to = out.data_ptr<float>();
   at::parallel_for(0, tokens, kGrainRows, [&](std::int64_t begin, std::int64_t end) {
