@@ -1,0 +1,57 @@
+#include "cli/app/tasks_command.hpp"
+
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "cli/app/find_system.hpp"
+#include "common/base/files.hpp"
+
+namespace swage::cli {
+
+int tasks_list_command(bool json) {
+  const auto index = share_directory() / "tasks" / "builtin-cpu" / "index.json";
+  const auto content = read_file(index);
+  const auto tasks = content ? nlohmann::json::parse(*content, nullptr, false) : nlohmann::json();
+  if (!tasks.is_array()) {
+    std::fprintf(stderr, "swage tasks: no task index at %s: build the target `tasks`\n",
+                 index.c_str());
+    return 1;
+  }
+  if (json) {
+    std::printf("%s\n", tasks.dump(2).c_str());
+    return 0;
+  }
+  std::printf("%-16s %-6s %-10s %-10s %s\n", "TASK", "LEVEL", "EAGER ms", "COMPILE ms",
+              "OPERATORS");
+  for (const auto& task : tasks) {
+    std::string ops;
+    for (const auto& op : task.value("ops", nlohmann::json::array()))
+      ops += (ops.empty() ? "" : ", ") + op.get<std::string>();
+    std::printf("%-16s %-6d %-10.2f %-10.2f %s\n", task.value("id", "").c_str(),
+                task.value("level", 0), task.value("eager_ms", 0.0), task.value("compile_ms", 0.0),
+                ops.c_str());
+  }
+  return 0;
+}
+
+int tasks_check_command(const std::vector<std::string>& files, bool json) {
+  const auto python = cache_directory() / "venv" / "bin" / "python";
+  const auto script = share_directory() / "tasks" / "check";
+  if (!std::filesystem::exists(python)) {
+    std::fprintf(stderr, "swage tasks: %s is missing: run `make setup`\n", python.c_str());
+    return 69;
+  }
+  std::string command = "'" + python.string() + "' '" + script.string() + "'";
+  if (json) command += " --json";
+  for (const auto& file : files) {
+    if (file.find('\'') != std::string::npos) {
+      std::fprintf(stderr, "swage tasks: a file's name may not hold a quote: %s\n", file.c_str());
+      return 64;
+    }
+    command += " '" + file + "'";
+  }
+  const int status = std::system(command.c_str());
+  return status == 0 ? 0 : 1;
+}
+
+}  // namespace swage::cli

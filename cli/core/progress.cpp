@@ -1,0 +1,112 @@
+#include "cli/core/progress.hpp"
+
+#include <algorithm>
+#include <cstdio>
+
+namespace swage::cli {
+namespace {
+
+std::string text_of(const nlohmann::json& object, const char* name) {
+  const auto found = object.find(name);
+  if (found == object.end() || found->is_null()) return "";
+  return found->is_string() ? found->get<std::string>() : found->dump();
+}
+
+std::int64_t number_of(const nlohmann::json& object, const char* name) {
+  const auto found = object.find(name);
+  return found != object.end() && found->is_number() ? found->get<std::int64_t>() : 0;
+}
+
+nlohmann::json object_of(const nlohmann::json& object, const char* name) {
+  const auto found = object.find(name);
+  return found != object.end() && found->is_object() ? *found : nlohmann::json::object();
+}
+
+std::string clock_text(double seconds) {
+  const auto whole = static_cast<long>(std::max(0.0, seconds));
+  char text[32];
+  std::snprintf(text, sizeof text, "%ld:%02ld", whole / 60, whole % 60);
+  return text;
+}
+
+std::string decimal(const nlohmann::json& value, int digits) {
+  if (!value.is_number()) return "-";
+  char text[32];
+  std::snprintf(text, sizeof text, "%.*f", digits, value.get<double>());
+  return text;
+}
+
+nlohmann::json field(const nlohmann::json& object, const char* name) {
+  const auto found = object.find(name);
+  return found == object.end() ? nlohmann::json() : *found;
+}
+
+}  // namespace
+
+RunView run_view_from(const nlohmann::json& run) {
+  const auto status = run.contains("status") ? object_of(run, "status") : run;
+  RunView view;
+  view.name = text_of(run, "name");
+  view.phase = text_of(status, "phase");
+  view.stage = text_of(status, "stage");
+  view.progress = text_of(status, "progress");
+  view.step = number_of(status, "step");
+  view.steps_total = number_of(status, "stepsTotal");
+  view.weight_version = number_of(status, "weightVersion");
+  view.reward_mean = text_of(status, "rewardMean");
+  const auto rollouts = object_of(status, "rollouts");
+  view.running = number_of(rollouts, "running");
+  view.completed = number_of(rollouts, "completed");
+  view.infrastructure_failed = number_of(rollouts, "infrastructureFailed");
+  const auto pause = object_of(status, "pause");
+  view.pause_reason = text_of(pause, "reason");
+  view.pause_message = text_of(pause, "message");
+  return view;
+}
+
+std::string progress_line(const RunView& view, double seconds, std::size_t width) {
+  std::string line = clock_text(seconds) + "  " + (view.stage.empty() ? view.phase : view.stage);
+  if (view.steps_total > 0)
+    line += " " + std::to_string(view.step) + "/" + std::to_string(view.steps_total);
+  if (!view.reward_mean.empty()) line += " | reward " + view.reward_mean;
+  line += " | rollouts " + std::to_string(view.completed) + " done, " +
+          std::to_string(view.running) + " running";
+  if (view.infrastructure_failed > 0)
+    line += ", " + std::to_string(view.infrastructure_failed) + " re-issued";
+  line += " | weights " + std::to_string(view.weight_version);
+  if (!view.pause_reason.empty())
+    line += " | PAUSED " + view.pause_reason + ": " + view.pause_message;
+  if (!view.progress.empty()) line += " | " + view.progress;
+  if (line.size() > width) line.resize(width);
+  return line;
+}
+
+std::string summary_text(const nlohmann::json& summary, const std::string& out) {
+  const auto compile = object_of(summary, "compile");
+  std::string text;
+  const auto row = [&text](const std::string& name, const std::string& value) {
+    text += "  " + name + std::string(name.size() < 24 ? 24 - name.size() : 1, ' ') + value + "\n";
+  };
+  text += "run " + text_of(summary, "run") + " has ended\n";
+  row("time", clock_text(field(summary, "wall_seconds").is_number()
+                             ? summary.at("wall_seconds").get<double>()
+                             : 0.0));
+  row("reward after RFT", decimal(field(summary, "reward_after_rft"), 2));
+  row("reward at the end", decimal(field(summary, "reward_final"), 2));
+  row("rollouts", text_of(summary, "rollouts") + " (" +
+                      text_of(summary, "infrastructure_failures") + " lost and re-issued)");
+  row("evaluations", text_of(summary, "evaluations"));
+  for (const auto& [code, count] : object_of(summary, "verdicts").items())
+    row("  " + code, count.dump());
+  row("compilations", text_of(compile, "count") + " (" + text_of(compile, "cache_hits") +
+                          " of their units from the cache)");
+  row("isolation, trust", text_of(summary, "isolation") + ", " + text_of(summary, "trust"));
+  row("seed", text_of(summary, "seed"));
+  text += "\n  trajectories    swage show ROLLOUT --out " + out + "   (swage show --out " + out +
+          " lists them)\n";
+  text += "  steps           " + out + "/steps.csv, " + out + "/reward.png\n";
+  text += "  summary         " + out + "/summary.json\n";
+  return text;
+}
+
+}  // namespace swage::cli
