@@ -185,6 +185,8 @@ namespace {
 
 using Loaded = Result<void, TokenizerError>;
 
+constexpr std::int64_t kMaxId = 4'000'000;
+
 /// Refuses the fields whose work this program does not do.
 Loaded refuse_unknown_parts(const Json& json) {
   const auto type_of = [&](const char* field) -> std::string {
@@ -215,13 +217,18 @@ Loaded refuse_unknown_parts(const Json& json) {
 }
 
 Loaded load_vocabulary(const Json& json, Tokenizer::Tables& tables) {
-  std::size_t size = 0;
+  std::int64_t last = -1;
+  bool good = true;
+  const auto see = [&](const Json& id) {
+    const auto value = id.get<std::int64_t>();
+    good = good && value >= 0 && value <= kMaxId;
+    last = std::max(last, value);
+  };
   const auto& vocabulary = json.at("model").at("vocab");
-  for (const auto& [text, id] : vocabulary.items())
-    size = std::max(size, id.get<std::size_t>() + 1);
-  for (const auto& token : json.value("added_tokens", Json::array()))
-    size = std::max(size, token.at("id").get<std::size_t>() + 1);
-  if (size > 4'000'000) return error(TokenizerErrc::malformed, "model.vocab: an id over 4,000,000");
+  for (const auto& [text, id] : vocabulary.items()) see(id);
+  for (const auto& token : json.value("added_tokens", Json::array())) see(token.at("id"));
+  if (!good) return error(TokenizerErrc::malformed, "model.vocab: an id is not in 0 … 4,000,000");
+  const auto size = static_cast<std::size_t>(last + 1);
   tables.bytes.resize(size);
   tables.special.resize(size);
   const bool ignore_merges = json.at("model").value("ignore_merges", false);
