@@ -8,25 +8,10 @@
 #include "common/rpc/server.hpp"
 #include "controller/adapters/outbox.hpp"
 #include "controller/api/assignment.hpp"
-#include "controller/core/dispatcher.hpp"
+#include "controller/api/rollout.hpp"
 #include "swage/v1/dispatch.grpc.pb.h"
 
 namespace swage::controller {
-
-/// A worker's account of one ended rollout, beside what the dispatcher needs.
-struct RolloutAccount {
-  RolloutEnd end;
-  std::string stop_reason;  ///< lower case, e.g. `turn_limit`
-  std::optional<double> reward;
-  std::uint32_t turns = 0;
-  std::uint32_t tokens = 0;
-  std::map<std::string, std::uint32_t> evaluations;  ///< verdicts by code
-  std::uint32_t compile_count = 0;
-  std::uint32_t compile_units = 0;
-  std::uint32_t compile_cache_hits = 0;
-  std::string isolation;  ///< `full`, `reduced` or empty
-  std::string trust;      ///< `full`, `reduced` or empty
-};
 
 /// What rollout workers say. Called on the service's strand.
 class WorkerListener {

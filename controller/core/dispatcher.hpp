@@ -10,17 +10,11 @@
 
 #include "common/base/time.hpp"
 #include "controller/api/learner_view.hpp"
+#include "controller/api/rollout.hpp"
 #include "controller/core/capacity.hpp"
 #include "controller/core/rollout_id.hpp"
 
 namespace swage::controller {
-
-/// One attempt at one rollout.
-struct Attempt {
-  std::string rollout_id;
-  std::uint32_t number = 1;
-  auto operator<=>(const Attempt&) const = default;
-};
 
 enum class RolloutState {
   planned,  ///< waits for a worker and a sandbox
@@ -38,14 +32,6 @@ struct LiveRollout {
   std::string sandbox_uid;
   std::uint32_t turns = 0;
   std::uint32_t tokens = 0;
-};
-
-/// What a worker says about a rollout that has ended.
-struct RolloutEnd {
-  Attempt attempt;
-  bool delivered = false;            ///< the learner has it
-  std::string infrastructure_cause;  ///< empty if none
-  bool cancelled = false;            ///< stop reason `cancelled`
 };
 
 /// What the caller has to do.

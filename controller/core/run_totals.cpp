@@ -1,0 +1,33 @@
+#include "controller/core/run_totals.hpp"
+
+namespace swage::controller {
+
+std::string weaker(const std::string& a, const std::string& b) {
+  if (a == "reduced" || b == "reduced") return "reduced";
+  return a.empty() ? b : a;
+}
+
+void RunTotals::add(const RolloutAccount& account) {
+  if (account.end.delivered && account.end.infrastructure_cause.empty()) ++rollouts;
+  for (const auto& [code, count] : account.evaluations) {
+    verdicts[code] += count;
+    evaluations += count;
+  }
+  compile_count += account.compile_count;
+  compile_units += account.compile_units;
+  compile_cache_hits += account.compile_cache_hits;
+  isolation = weaker(isolation, account.isolation);
+  trust = weaker(trust, account.trust);
+}
+
+void RunTotals::enter(const LearnerStatus& status, std::int64_t unix_ms) {
+  if (status.stage == Stage::none) return;
+  if (stages.empty() || stages.back().stage != status.stage) {
+    if (!stages.empty() && stages.back().ended_unix_ms == 0) stages.back().ended_unix_ms = unix_ms;
+    if (status.stage == Stage::done) return;
+    stages.push_back({status.stage, unix_ms, 0, 0});
+  }
+  stages.back().steps = status.step;
+}
+
+}  // namespace swage::controller
