@@ -148,6 +148,10 @@ fs::path LocalLayout::tokenizer() const {
 std::string LocalLayout::pod_config(const std::string& name, Component component) const {
   if (component == Component::redis) return redis_config();
   auto value = common_fields(name);
+  if (component == Component::gpu_worker) {  // it serves a pool, not a run
+    value.erase("run");
+    value.erase("run_uid");
+  }
   switch (component) {
     case Component::policy:
       value.update(policy_fields());
