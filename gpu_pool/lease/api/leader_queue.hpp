@@ -20,6 +20,7 @@ struct ServerState {
   std::string installed_server;   ///< identity of the last install; empty: none
   std::uint64_t epoch = 0;        ///< installed, 0 if none
   std::uint64_t floor_epoch = 0;  ///< highest epoch that a registering worker has shown
+  bool operator==(const ServerState&) const = default;
 };
 
 enum class InstallAnswer {
@@ -36,6 +37,9 @@ struct SweepCounts {
   std::uint32_t silent = 0;       ///< requests cancelled because their client is silent
   std::uint32_t timed_out = 0;    ///< requests that waited too long
   std::uint32_t quarantined = 0;  ///< GPUs not cleared in time
+  std::uint64_t floor_epoch =
+      0;  ///< as ServerState's: not below the epoch means a higher is needed
+  bool operator==(const SweepCounts&) const = default;
 };
 
 /// One GPU in a snapshot.
@@ -44,6 +48,7 @@ struct GpuState {
   std::string state;  ///< unconfirmed, idle, leased, suspect, quarantined or absent
   std::string address;
   RequestId request;  ///< that holds it, empty if none
+  bool operator==(const GpuState&) const = default;
 };
 
 /// A pool at one moment.
@@ -55,6 +60,7 @@ struct PoolSnapshot {
   std::chrono::milliseconds oldest_wait{0};       ///< 0 if none waits
   std::vector<GpuState> gpus;                     ///< by id
   std::map<std::string, std::uint64_t> counters;  ///< granted, released, expired, …
+  bool operator==(const PoolSnapshot&) const = default;
 };
 
 /// The lease queue as the pool's leader sees it. Errors common to all: unreachable, unanswered,

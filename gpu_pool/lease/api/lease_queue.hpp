@@ -26,12 +26,14 @@ struct Grant {
 struct Waiting {
   std::uint32_t ahead = 0;  ///< requests of the same run before it
   std::uint32_t gpus = 0;   ///< GPUs known to the pool
+  bool operator==(const Waiting&) const = default;
 };
 
 /// How a request ended.
 enum class EndState { released, expired, cancelled, timeout, dead };
 struct Ended {
   EndState state = EndState::released;
+  bool operator==(const Ended&) const = default;
 };
 
 /// The queue is full. Hold the work back and ask again, with jitter.
@@ -39,9 +41,13 @@ struct QueueFull {
   Duration retry{};
 };
 /// The pool takes no new requests.
-struct Closed {};
+struct Closed {
+  bool operator==(const Closed&) const = default;
+};
 /// poll() only: acquire again, with age.
-struct Unknown {};
+struct Unknown {
+  bool operator==(const Unknown&) const = default;
+};
 
 using AcquireAnswer = std::variant<Waiting, Grant, Ended, QueueFull, Closed>;
 using PollAnswer = std::variant<Waiting, Grant, Ended, Unknown>;

@@ -31,18 +31,30 @@ struct Registered {
   Token newest;
   bool restored = false;  ///< `running` is held again
   PoolSettings settings;
+  bool operator==(const Registered&) const = default;
 };
-struct EpochBehind {};  ///< the queue's epoch is below our floor: ask again after the leader acted
-struct Quarantined {};
+struct EpochBehind {
+  bool operator==(const EpochBehind&) const = default;
+};  ///< the queue's epoch is below our floor: ask again after the leader acted
+struct Quarantined {
+  bool operator==(const Quarantined&) const = default;
+};
 using RegisterAnswer = std::variant<EpochBehind, Registered, Quarantined>;
 
-struct NothingToDo {};
+struct NothingToDo {
+  bool operator==(const NothingToDo&) const = default;
+};
 struct Clear {  ///< kill, check, then cleared(token)
   Token token;
+  bool operator==(const Clear&) const = default;
 };
-struct MustRegister {};
-struct BootReplaced {};  ///< another process serves this GPU: exit
-using HeartbeatAnswer = std::variant<NothingToDo, Clear, MustRegister, BootReplaced>;
+struct MustRegister {
+  bool operator==(const MustRegister&) const = default;
+};
+struct BootReplaced {
+  bool operator==(const BootReplaced&) const = default;
+};  ///< another process serves this GPU: exit
+using HeartbeatAnswer = std::variant<NothingToDo, Clear, MustRegister, BootReplaced, Quarantined>;
 
 enum class ClearedAnswer { ok, not_suspect };
 
@@ -62,6 +74,9 @@ class WorkerQueue {
   /// After Clear: the GPU is clear (ok), or could not be cleared.
   virtual Task<Result<ClearedAnswer, LeaseErrc>> cleared(GpuId gpu, BootId boot, Token token,
                                                          bool ok, TimePoint deadline) = 0;
+  /// After Quarantined: the self-test passed, and the worker wants to register again. False: no;
+  /// after three failures only forgetting the GPU helps.
+  virtual Task<Result<bool, LeaseErrc>> requalify(GpuId gpu, BootId boot, TimePoint deadline) = 0;
 };
 
 }  // namespace swage::lease
