@@ -60,7 +60,7 @@ Result<LocalRun, std::string> read_local_run(const fs::path& out) {
   run.pid = json.value("pid", 0);
   run.alive = run.pid > 0 && ::kill(run.pid, 0) == 0;
   if (auto target = parse_http_url("http://" + json.value("http", ""))) run.http = *target;
-  if (auto token = read_file(out / "secrets" / "internal")) run.http.token = trimmed(*token);
+  if (auto token = read_file(out / "secrets" / "token")) run.http.token = trimmed(*token);
   return run;
 }
 

@@ -127,7 +127,7 @@ def proto_complaints(source: str, text: str) -> list[str]:
             if not re.fullmatch(r"[a-z][a-z0-9_]*", field[1]):
                 out.append(f"{source}:{number}: field {message}.{field[1]} is not snake_case")
             scalar = re.match(
-                r"\s+(?:optional |repeated )?(string|bytes|bool|double|float|u?int\d+|fixed\d+|map)\b",
+                r"\s+(?:optional |repeated )?(string|bytes|bool|double|float|\w*int\d+|fixed\d+|map)",
                 line,
             )
             if scalar and "//" not in field[2] and not previous_comment:

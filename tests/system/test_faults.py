@@ -1,0 +1,69 @@
+"""kill -9 of every process of a running system: the run ends with the right trajectories."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+from harness import LocalRun, until
+
+SHORT = Path(__file__).parent / "short.yaml"
+COLLECTED, PPO, EVALUATED = 8, 4, 2 * 2
+EXPECTED = COLLECTED + PPO + EVALUATED
+ARGUMENTS = ("--evaluation-rollouts", "2")
+
+
+def check_complete(run: LocalRun) -> None:
+    """The right number of trajectories, none twice, none invented."""
+    summary = run.summary()
+    ids = run.rollout_ids()
+    assert len(ids) == len(set(ids)) == EXPECTED, ids
+    assert summary["rollouts"] == EXPECTED
+    assert [stage["name"] if isinstance(stage, dict) else stage for stage in summary["stages"]]
+    uid = run.run_json()["run_uid"].replace("-", "")[:8]
+    assert all(rollout.startswith(uid) for rollout in ids)
+
+
+def test_nothing_is_killed(tmp_path: Path) -> None:
+    with LocalRun(SHORT, tmp_path / "run", *ARGUMENTS) as run:
+        assert run.wait(300) == 0, run.tail()
+        check_complete(run)
+        assert run.summary()["infrastructure_failures"] == 0
+
+
+@pytest.mark.parametrize("part", ["rollout-0", "gpu-0", "policy-0", "redis", "sbx", "learner-0"])
+def test_one_process_is_killed(part: str, tmp_path: Path) -> None:
+    with LocalRun(SHORT, tmp_path / "run", *ARGUMENTS) as run:
+        until("a rollout has been delivered", lambda: run.completed() >= 1, 120)
+        run.kill(part)
+        assert run.wait(300) == 0, run.tail()
+        check_complete(run)
+
+
+def test_the_controller_is_killed_and_the_run_resumes(tmp_path: Path) -> None:
+    with LocalRun(SHORT, tmp_path / "run", *ARGUMENTS) as run:
+        until("a rollout has been delivered", lambda: run.completed() >= 1, 120)
+        before = run.run_json()["run_uid"]
+        controller = run.controller()
+        assert controller is not None
+        os.kill(controller, signal.SIGKILL)
+        assert run.wait(10) != 0
+        run.expect_nothing_left(10)
+        run.start("--resume")
+        assert run.wait(300) == 0, run.tail()
+        assert run.run_json()["run_uid"] == before
+        check_complete(run)
+
+
+def test_an_interrupt_ends_everything_in_order(tmp_path: Path) -> None:
+    with LocalRun(SHORT, tmp_path / "run", *ARGUMENTS) as run:
+        until("a rollout has been delivered", lambda: run.completed() >= 1, 120)
+        assert run.process is not None
+        run.process.send_signal(signal.SIGINT)
+        assert run.wait(60) == 0, run.tail()
+        run.expect_nothing_left(5)
+        run.start("--resume")
+        assert run.wait(300) == 0, run.tail()
+        check_complete(run)
