@@ -41,6 +41,10 @@ ANY_APP_MAY = ("policy/tokenizer/",)
 GPU_WORKER_RUNS_THE_JUDGE = ("cli/app/", "gpu_pool/worker/adapters/judge_runner.hpp")
 INCLUDE = re.compile(r'^\s*#include\s+[<"]([^">]+)[">]', re.MULTILINE)
 LIMIT = 400
+SCALAR = re.compile(
+    r"\s+(?:optional |repeated )?"
+    r"(string|bytes|bool|double|float|u?int\d+|fixed\d+|map)\b"
+)
 
 
 def place(path: str) -> tuple[str, str] | None:
@@ -126,10 +130,7 @@ def proto_complaints(source: str, text: str) -> list[str]:
         if field and message and not re.match(r"\s+[A-Z_0-9]+\s*=", line):
             if not re.fullmatch(r"[a-z][a-z0-9_]*", field[1]):
                 out.append(f"{source}:{number}: field {message}.{field[1]} is not snake_case")
-            scalar = re.match(
-                r"\s+(?:optional |repeated )?(string|bytes|bool|double|float|\w*int\d+|fixed\d+|map)",
-                line,
-            )
+            scalar = SCALAR.match(line)
             if scalar and "//" not in field[2] and not previous_comment:
                 out.append(f"{source}:{number}: field {message}.{field[1]} says nothing of itself")
         previous_comment = line.strip().startswith("//")
