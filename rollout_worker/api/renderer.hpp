@@ -16,13 +16,16 @@ class Renderer {
   /// The trajectory's opening, up to where the policy speaks; never empty.
   virtual std::vector<std::uint32_t> opening(std::string_view task_id,
                                              std::string_view work_directory) const = 0;
-  /// What follows a policy message: its end where the policy did not end it itself, the
-  /// observations, and the opening of the next message.
-  virtual std::vector<std::uint32_t> observations(std::span<const std::vector<std::uint32_t>> texts,
+  /// What follows a policy message: its end where the policy did not end it itself, one block per
+  /// text, and the opening of the next message.
+  virtual std::vector<std::uint32_t> observations(std::span<const std::string> texts,
                                                   bool message_ended) const = 0;
-  /// Plain text, no special tokens.
+  /// What a policy would have to sample to say `text`, with the stop id.
+  virtual std::vector<std::uint32_t> message(std::string_view text) const = 0;
+  /// Bytes of a sampled message, the stop id at its end left out.
+  virtual std::string message_text(std::span<const std::uint32_t> ids) const = 0;
+  /// Plain text and back.
   virtual std::vector<std::uint32_t> encode(std::string_view text) const = 0;
-  /// Bytes of what was sampled, the ending stop id left out.
   virtual std::string decode(std::span<const std::uint32_t> ids) const = 0;
   /// Sampling one of these ends a message. Not empty.
   virtual const std::vector<std::uint32_t>& stop_ids() const = 0;

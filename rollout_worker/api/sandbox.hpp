@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -86,13 +87,16 @@ constexpr FailureKind kind_of(SandboxErrc) { return FailureKind::give_up; }
 class SandboxSession {
  public:
   virtual ~SandboxSession() = default;
-  /// Compares the pod, opens the stream and asks for the work directory (WorkLaid follows).
-  virtual Task<Result<SandboxIdentity, SandboxErrc>> open(StopSource& stop) = 0;
-  /// Queues an order; order and arrival are the same. Silently dropped once the stream is over.
+  /// Hears every event in order, on the session's strand; nothing means that the stream is over
+  /// (last call).
+  using Listener = std::function<void(std::optional<SandboxEvent>)>;
+
+  /// Compares the pod, opens the stream and asks for the work directory (WorkLaid follows). Await
+  /// it at most once.
+  virtual Task<Result<SandboxIdentity, SandboxErrc>> open(Listener listener, StopSource& stop) = 0;
+  /// Queues an order; they arrive in this order. Silently dropped once the stream is over.
   virtual void send(SandboxOrder order) = 0;
-  /// The next event; nothing when the stream is over.
-  virtual Task<std::optional<SandboxEvent>> next() = 0;
-  /// Ends the stream, and with it every process of the agent; pending next() returns nothing.
+  /// Ends the stream, and with it every process of the agent. The listener hears nothing more.
   virtual Task<> close() = 0;
 };
 

@@ -52,7 +52,7 @@ void AgentLoop::take_message(PolicyMessage message, TimePoint now) {
       (!message_ended_ && transcript_.size() >= assignment_.limits.context_tokens))
     return finish(EndReason::context_full, now);
   HermesParser parser;
-  parser.feed(renderer_.decode(message.ids));
+  parser.feed(renderer_.message_text(message.ids));
   calls_ = parser.finish();
   next_call_ = 0;
   texts_.clear();
@@ -121,11 +121,8 @@ bool AgentLoop::close_turn(TimePoint now) {
   turn.observation_digest = observation_digest(texts_);
   calls_.clear();
   if (assignment_.no_agent_loop) return true;  // the policy is shown nothing
-  std::vector<std::vector<std::uint32_t>> texts;
-  texts.reserve(texts_.size());
-  for (const auto& text : texts_)
-    texts.push_back(capped_ids(renderer_, text, assignment_.limits.observation_tokens));
-  const auto ids = renderer_.observations(texts, message_ended_);
+  for (auto& text : texts_) text = capped(renderer_, text, assignment_.limits.observation_tokens);
+  const auto ids = renderer_.observations(texts_, message_ended_);
   if (transcript_.size() + ids.size() >= assignment_.limits.context_tokens) return false;
   transcript_.append_context(ids);
   turn.observation_end = transcript_.size();

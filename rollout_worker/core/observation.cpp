@@ -37,25 +37,19 @@ std::string observation_digest(std::span<const std::string> texts) {
   return hash.hex();
 }
 
-std::vector<std::uint32_t> capped_ids(const Renderer& renderer, std::string_view text,
-                                      std::uint32_t cap) {
-  auto ids = renderer.encode(text);
+std::string capped(const Renderer& renderer, std::string_view text, std::uint32_t cap) {
+  const auto ids = renderer.encode(text);
   const std::size_t most = std::max<std::uint32_t>(cap, 32);
-  if (ids.size() <= most) return ids;
-  const auto note_of = [&](std::size_t left_out) {
-    return renderer.encode("\n[" + std::to_string(left_out) + " tokens left out]\n");
+  if (ids.size() <= most) return std::string(text);
+  const auto note_of = [](std::size_t left_out) {
+    return "\n[" + std::to_string(left_out) + " tokens left out]\n";
   };
-  auto note = note_of(ids.size());
-  if (note.size() > most / 2) note.resize(most / 2);
-  const auto kept = most - note.size();
-  const auto head = static_cast<std::ptrdiff_t>(kept - kept / 2);
-  const auto tail = static_cast<std::ptrdiff_t>(kept / 2);
-  auto exact = note_of(ids.size() - kept);
-  if (exact.size() <= note.size()) note = std::move(exact);
-  std::vector<std::uint32_t> capped(ids.begin(), ids.begin() + head);
-  capped.insert(capped.end(), note.begin(), note.end());
-  capped.insert(capped.end(), ids.end() - tail, ids.end());
-  return capped;
+  const auto note_tokens = renderer.encode(note_of(ids.size())).size();
+  const auto kept = most - std::min(note_tokens, most / 2);
+  const std::span<const std::uint32_t> all(ids);
+  const auto head = all.first(kept - kept / 2);
+  const auto tail = all.last(kept / 2);
+  return renderer.decode(head) + note_of(ids.size() - kept) + renderer.decode(tail);
 }
 
 }  // namespace swage::rollout_worker

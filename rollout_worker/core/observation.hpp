@@ -4,7 +4,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "rollout_worker/api/renderer.hpp"
 
@@ -17,9 +16,8 @@ std::string observation_digest(std::span<const std::string> texts);
 /// `text` with its numbers replaced.
 std::string mask_numbers(std::string_view text);
 
-/// The ids of `text`, at most `cap` of them: head and tail are kept around a note that says how
-/// many were left out. A cap below 32 is taken as 32.
-std::vector<std::uint32_t> capped_ids(const Renderer& renderer, std::string_view text,
-                                      std::uint32_t cap);
+/// `text` cut to about `cap` tokens (never more than a few above): head and tail are kept around a
+/// note that says how many tokens were left out. A cap below 32 is taken as 32.
+std::string capped(const Renderer& renderer, std::string_view text, std::uint32_t cap);
 
 }  // namespace swage::rollout_worker
