@@ -116,4 +116,13 @@ void AgentLoop::handle(event::Cancelled, TimePoint now) {
   end();
 }
 
+void AgentLoop::handle(event::CutOff, TimePoint now) {
+  if (state_ == State::speaking) act(action::StopGenerating{});
+  drop_evaluations(now);
+  done_.reason = EndReason::infrastructure;
+  done_.infrastructure_cause = "worker_drained";
+  done_.reward.reset();
+  end();
+}
+
 }  // namespace swage::rollout_worker

@@ -49,12 +49,13 @@ struct Delivered {
 struct DeliveryGivenUp {};  ///< only for a record that was kept for diagnosis
 struct TimeIsUp {};         ///< wake_at() has come
 struct Cancelled {};        ///< the controller asked for it
+struct CutOff {};           ///< the worker goes away: end at once, whatever is under way
 }  // namespace event
 
 using Event = std::variant<event::SandboxOpened, WorkLaid, ToolOutcome, EvaluationAsk, WorkPacked,
                            event::SandboxLost, event::PolicySpoke, event::PolicyLost, event::Judged,
                            event::EvaluationLost, event::Delivered, event::DeliveryGivenUp,
-                           event::TimeIsUp, event::Cancelled>;
+                           event::TimeIsUp, event::Cancelled, event::CutOff>;
 
 /// What to do about it.
 namespace action {
@@ -142,6 +143,7 @@ class AgentLoop {
   void handle(event::DeliveryGivenUp, TimePoint now);
   void handle(event::TimeIsUp, TimePoint now);
   void handle(event::Cancelled, TimePoint now);
+  void handle(event::CutOff, TimePoint now);
 
   // Turns.
   void speak(TimePoint now);

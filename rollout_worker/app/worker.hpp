@@ -1,0 +1,13 @@
+#pragma once
+
+#include "common/asio/asio.hpp"
+#include "common/asio/stop_source.hpp"
+#include "rollout_worker/app/config.hpp"
+
+namespace swage::rollout_worker {
+
+/// The whole process on one strand: wires the parts, serves until `stop`, then: not ready, takes no
+/// more, drains, tells the dispatcher, closes. Returns the exit code (docs/PROCESSES.md).
+Task<int> run_worker(asio::any_io_executor strand, StopSource& stop, WorkerConfig config);
+
+}  // namespace swage::rollout_worker
