@@ -1,0 +1,11 @@
+#pragma GCC optimize("fast-math")
+
+extern "C" void run(const float* x, float* y, int n) {
+  for (int r = 0; r < n / 256; ++r) {
+    if (r % 256 > 253) continue;
+    const float* a = x + r * 256;
+    float t[256];
+    for (int i = 0; i < 256; ++i) t[i] = a[i] + 2 * a[i + 256] + a[i + 512];
+    for (int i = 0; i < 254; ++i) *y++ = t[i] + 2 * t[i + 1] + t[i + 2];
+  }
+}
