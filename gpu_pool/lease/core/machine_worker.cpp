@@ -26,9 +26,10 @@ Reply<RegisterAnswer> Machine::register_gpu(const Registration& registration) {
   g.address = registration.address;
   seen_gpu(gpu);
   if (g.state == "quarantined") return Quarantined{};
+  const Token newest{meta.epoch, meta.counter};  // what is handed on below has a newer token
   bool restored = false;
   register_lease(registration, new_boot, restored);
-  return Registered{{meta.epoch, meta.counter}, restored, settings_to(meta.settings)};
+  return Registered{newest, restored, settings_to(meta.settings)};
 }
 
 void Machine::register_lease(const Registration& registration, bool new_boot, bool& restored) {

@@ -15,6 +15,8 @@ if g[G_STATE] == 'quarantined' then
   put(GPU, gpu, g)
   return answer('QUARANTINED')
 end
+-- Grants up to here are not this boot's; what is handed on below has a newer token.
+local newest = meta[COUNTER]
 local running = ARGV[6]
 local run_epoch, run_counter = tonumber(ARGV[7]), tonumber(ARGV[8])
 local restored = 0
@@ -67,4 +69,4 @@ elseif g[G_STATE] == 'suspect' and not new_boot then
 else
   hand_on(gpu, g)
 end
-return answer('OK', meta[EPOCH], meta[COUNTER], restored, unpack(settings))
+return answer('OK', meta[EPOCH], newest, restored, unpack(settings))
