@@ -53,12 +53,12 @@ Task<RolloutDone> Rollout::run() {
   co_return done_;
 }
 
-void Rollout::happened(Event event) {
+void Rollout::happened(LoopEvent event) {
   inbox_.push_back(std::move(event));
   if (sleeping_) sleeping_->request(StopReason::requested);
 }
 
-Task<Event> Rollout::next() {
+Task<LoopEvent> Rollout::next() {
   if (inbox_.empty()) {
     StopSource woken;
     sleeping_ = &woken;
@@ -73,7 +73,7 @@ Task<Event> Rollout::next() {
 }
 
 /// Counts what happened, before the loop takes it.
-void Rollout::note(const Event& event) {
+void Rollout::note(const LoopEvent& event) {
   const auto* outcome = std::get_if<ToolOutcome>(&event);
   if (!outcome) return;
   const auto tool = tools_.find(outcome->id);

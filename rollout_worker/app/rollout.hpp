@@ -44,9 +44,9 @@ class Rollout {
   RolloutReport report() const { return loop_.report(); }
 
  private:
-  void happened(Event event);
-  Task<Event> next();
-  void note(const Event& event);
+  void happened(LoopEvent event);
+  Task<LoopEvent> next();
+  void note(const LoopEvent& event);
   void carry_out(action::Generate action);
   void carry_out(action::StopGenerating action);
   void carry_out(action::Tell action);
@@ -68,7 +68,7 @@ class Rollout {
   Services services_;
   OnReport on_report_;
   AgentLoop loop_;
-  std::deque<Event> inbox_;
+  std::deque<LoopEvent> inbox_;
   StopSource* sleeping_ = nullptr;  ///< of next(), while it waits
   std::unique_ptr<SandboxSession> sandbox_;
   std::unique_ptr<PolicySession> policy_;

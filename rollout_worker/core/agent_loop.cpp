@@ -28,7 +28,7 @@ AgentLoop::AgentLoop(Assignment assignment, const Renderer& renderer, std::int64
   done_.key = a.key;
 }
 
-Actions AgentLoop::on(Event event, TimePoint now) {
+Actions AgentLoop::on(LoopEvent event, TimePoint now) {
   if (state_ == State::ended) return {};
   std::visit([&](auto& what) { handle(std::move(what), now); }, event);
   return std::exchange(actions_, {});

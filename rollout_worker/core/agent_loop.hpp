@@ -52,10 +52,11 @@ struct Cancelled {};        ///< the controller asked for it
 struct CutOff {};           ///< the worker goes away: end at once, whatever is under way
 }  // namespace event
 
-using Event = std::variant<event::SandboxOpened, WorkLaid, ToolOutcome, EvaluationAsk, WorkPacked,
-                           event::SandboxLost, event::PolicySpoke, event::PolicyLost, event::Judged,
-                           event::EvaluationLost, event::Delivered, event::DeliveryGivenUp,
-                           event::TimeIsUp, event::Cancelled, event::CutOff>;
+using LoopEvent =
+    std::variant<event::SandboxOpened, WorkLaid, ToolOutcome, EvaluationAsk, WorkPacked,
+                 event::SandboxLost, event::PolicySpoke, event::PolicyLost, event::Judged,
+                 event::EvaluationLost, event::Delivered, event::DeliveryGivenUp, event::TimeIsUp,
+                 event::Cancelled, event::CutOff>;
 
 /// What to do about it.
 namespace action {
@@ -109,7 +110,7 @@ class AgentLoop {
   /// The renderer outlives the loop. started_unix_ms goes into the record.
   AgentLoop(Assignment assignment, const Renderer& renderer, std::int64_t started_unix_ms,
             TimePoint now);
-  Actions on(Event event, TimePoint now);
+  Actions on(LoopEvent event, TimePoint now);
   /// When TimeIsUp is due; changes with every event.
   std::optional<TimePoint> wake_at() const;
 
