@@ -23,4 +23,18 @@ struct WeightLayout {
   bool operator==(const WeightLayout&) const = default;
 };
 
+/// What a weight version consists of, and how to verify it.
+struct WeightManifest {
+  std::string run_uid;
+  std::uint64_t version = 0;  ///< only rises
+  std::uint64_t step = 0;     ///< optimiser step it came from
+  std::string config_digest;
+  std::string dtype;  ///< `f32`
+  WeightLayout layout;
+  std::uint32_t chunk_bytes = 0;            ///< of each chunk but the last
+  std::vector<std::uint32_t> chunk_crc32c;  ///< one per chunk
+  std::string sha256;                       ///< of the whole buffer, 64 hex digits
+  bool operator==(const WeightManifest&) const = default;
+};
+
 }  // namespace swage::policy
