@@ -30,7 +30,7 @@ enum class Overlong {
 
 enum class RewardKind {
   paper,    ///< -1, 1, 2 or 3
-  speedup,  ///< t_compile / t at the upper end of the interval if right, else -1
+  speedup,  ///< t_compile / t (median of the rounds) if right, else -1
 };
 
 enum class CollectActor { policy, teacher };

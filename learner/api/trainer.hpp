@@ -29,7 +29,7 @@ struct ActorTargets {
 };
 struct CriticTargets {
   std::vector<double> returns;
-  std::vector<double> old_values;
+  std::vector<double> old_values;  ///< empty: no value clip
   std::vector<double> weights;
 };
 

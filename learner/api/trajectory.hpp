@@ -57,6 +57,14 @@ struct RewardEntry {
   std::string kind;
 };
 
+/// What a verdict says about the work, as far as a reward goes.
+enum class Outcome {
+  right,     ///< correct; the tier says how fast
+  wrong,     ///< the agent's fault, of whatever kind
+  unstable,  ///< correct, but no time could be measured
+  none,      ///< the task, the judge or its host failed: decides nothing
+};
+
 /// What the learner needs of a judge's verdict.
 struct VerdictSummary {
   bool signature_valid = false;  ///< HMAC under the pool's key, checked where the bytes are
@@ -65,14 +73,13 @@ struct VerdictSummary {
   std::string task_id;
   std::string task_digest;
   std::string pool;
-  bool scored = false;           ///< the mode was `score`
-  bool correct = false;          ///< code ok
-  bool no_fault = true;          ///< false: the judge, its host or the task failed, not the agent
-  bool full_trust = false;       ///< every isolation layer held
-  std::uint32_t tier = 0;        ///< 0 to 3
-  std::optional<double> reward;  ///< as the judge wrote it
-  std::optional<double> ratio_compile_hi;  ///< candidate / compile, upper end of the interval
-  std::string code;                        ///< name of the outcome, for people
+  bool scored = false;  ///< the mode was `score`
+  Outcome outcome = Outcome::none;
+  bool full_trust = false;              ///< every isolation layer held
+  std::uint32_t tier = 0;               ///< 0 to 3
+  std::optional<double> reward;         ///< as the judge wrote it
+  std::optional<double> ratio_compile;  ///< candidate / compile, median of the rounds
+  std::string code;                     ///< name of the outcome, for people
 };
 
 /// One finished rollout, as its rollout worker handed it over.

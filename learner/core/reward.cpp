@@ -5,11 +5,20 @@
 namespace swage::learner {
 
 std::optional<double> reward_of(const VerdictSummary& verdict, RewardKind kind) {
-  if (!verdict.scored || !verdict.no_fault) return std::nullopt;
-  if (!verdict.correct) return -1.0;
+  if (!verdict.scored) return std::nullopt;
+  switch (verdict.outcome) {
+    case Outcome::none:
+      return std::nullopt;
+    case Outcome::wrong:
+      return -1.0;
+    case Outcome::unstable:
+      return 1.0;
+    case Outcome::right:
+      break;
+  }
   if (kind == RewardKind::speedup) {
-    if (!verdict.ratio_compile_hi || *verdict.ratio_compile_hi <= 0) return std::nullopt;
-    return 1.0 / *verdict.ratio_compile_hi;
+    if (!verdict.ratio_compile || *verdict.ratio_compile <= 0) return std::nullopt;
+    return 1.0 / *verdict.ratio_compile;
   }
   if (verdict.tier < 1 || verdict.tier > 3) return std::nullopt;
   return static_cast<double>(verdict.tier);

@@ -8,9 +8,10 @@
 
 namespace swage::learner {
 
-/// r(verdict). paper: −1 if not right, else the tier 1, 2 or 3. speedup: t_compile/t at the upper
-/// end of the measured interval if right, else −1. Nothing where the verdict cannot decide: it was
-/// not a scoring, the fault was not the agent's, or a right solution has no tier or no ratio.
+/// r(verdict). Wrong work: -1. paper: the tier 1, 2 or 3; 1 where no time could be measured.
+/// speedup: t_compile / t, median of the rounds; 1 where no time could be measured. Nothing where
+/// the verdict cannot decide: it was not a scoring, the fault was not the agent's, or right work
+/// has no tier or no ratio.
 std::optional<double> reward_of(const VerdictSummary& verdict, RewardKind kind);
 
 /// The sum of a trajectory's rewards before any overlong rule; 0 if it has none.
