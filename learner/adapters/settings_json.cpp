@@ -12,8 +12,7 @@ constexpr std::int64_t kMany = 1'000'000'000;
 template <class Number>
 void take(Fields& fields, const std::string& name, Number& value, std::int64_t low,
           std::int64_t high = kMany) {
-  value = static_cast<Number>(
-      fields.integer(name, static_cast<std::int64_t>(value), low, high));
+  value = static_cast<Number>(fields.integer(name, static_cast<std::int64_t>(value), low, high));
 }
 
 void take(Fields& fields, const std::string& name, double& value, double low, double high) {
@@ -64,10 +63,10 @@ void take_learning(Fields fields, Learning& l) {
   take(fields, "staleness", l.staleness, 0, 1000);
   take(fields, "checkpointEverySteps", l.checkpoint_every_steps, 1);
   take(fields, "gamma", l.gamma, 0.0, 1.0);
-  l.advantage = advantage_from(fields.one_of("advantage",
-                                             {"fixed", "decoupled", "adaptive", "turn", "group"},
-                                             std::string(to_string(l.advantage))))
-                    .value_or(l.advantage);
+  l.advantage =
+      advantage_from(fields.one_of("advantage", {"fixed", "decoupled", "adaptive", "turn", "group"},
+                                   std::string(to_string(l.advantage))))
+          .value_or(l.advantage);
   // `decoupled` is asked for to lengthen the critic's horizon: its lambda is 1 (design, "Credit").
   const bool given = fields.has("lambda");
   take(fields, "lambda", l.lambda_policy, 0.0, 1.0);
@@ -75,12 +74,11 @@ void take_learning(Fields fields, Learning& l) {
   if (l.advantage == AdvantageKind::decoupled) l.lambda_value = 1.0;
   take(fields, "clipLow", l.clip_low, 0.0, 0.999);
   take(fields, "clipHigh", l.clip_high, 0.0, 100.0);
-  l.aggregation =
-      aggregation_from(fields.one_of("aggregation",
-                                     {"trajectory-mean", "token-mean", "token-sum",
-                                      "trajectory-sum", "trajectory-sum-norm"},
-                                     std::string(to_string(l.aggregation))))
-          .value_or(l.aggregation);
+  l.aggregation = aggregation_from(fields.one_of("aggregation",
+                                                 {"trajectory-mean", "token-mean", "token-sum",
+                                                  "trajectory-sum", "trajectory-sum-norm"},
+                                                 std::string(to_string(l.aggregation))))
+                      .value_or(l.aggregation);
   l.overlong = overlong_from(fields.one_of("overlong", {"keep", "soft", "mask"},
                                            std::string(to_string(l.overlong))))
                    .value_or(l.overlong);

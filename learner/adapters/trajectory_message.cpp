@@ -74,8 +74,7 @@ VerdictSummary verdict_from(const v1::SignedVerdict& message, std::string_view k
   VerdictSummary out;
   v1::Verdict verdict;
   if (!verdict.ParseFromString(message.verdict())) return out;
-  out.signature_valid =
-      constant_time_equal(hmac_sha256(key, message.verdict()), message.hmac());
+  out.signature_valid = constant_time_equal(hmac_sha256(key, message.verdict()), message.hmac());
   out.rollout_id = verdict.rollout_id();
   out.attempt = verdict.attempt();
   out.task_id = verdict.task_id();
@@ -86,8 +85,7 @@ VerdictSummary verdict_from(const v1::SignedVerdict& message, std::string_view k
   out.full_trust = verdict.trust().level() == "full";
   out.tier = verdict.tier();
   if (verdict.has_reward()) out.reward = verdict.reward();
-  if (verdict.timing().has_q_compile())
-    out.ratio_compile = verdict.timing().q_compile().median();
+  if (verdict.timing().has_q_compile()) out.ratio_compile = verdict.timing().q_compile().median();
   out.code = v1::VerdictCode_Name(verdict.code());
   return out;
 }

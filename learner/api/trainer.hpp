@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "common/base/result.hpp"
+#include "policy/api/weights.hpp"
 
 namespace swage::learner {
 
@@ -57,19 +58,10 @@ struct StepFigures {
   std::uint64_t missing_logprobs = 0;
 };
 
-/// One tensor of a snapshot, in a flat buffer whose tensors start at multiples of 256 bytes.
-struct TensorPlace {
-  std::string name;  ///< Hugging Face name
-  std::vector<std::int64_t> shape;
-  std::uint64_t offset = 0;
-  std::uint64_t bytes = 0;
-};
-
-/// An immutable copy of the policy's weights.
+/// An immutable copy of the policy's weights: float32, one flat buffer.
 struct WeightSnapshot {
-  std::string dtype;  ///< f32 or bf16
-  std::vector<TensorPlace> tensors;
-  std::string buffer;  ///< the flat buffer
+  policy::WeightLayout layout;
+  std::string buffer;
 };
 
 struct TrainerError {
