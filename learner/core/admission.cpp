@@ -146,14 +146,10 @@ Outcome check_verdict(const Trajectory& t, const AdmissionRules& rules) {
   return std::nullopt;
 }
 
-Outcome check_logprobs(const Trajectory& t, std::uint64_t& missing, std::uint64_t& sampled) {
+Outcome check_logprobs(const Trajectory& t) {
   for (std::size_t i = 0; i < t.ids.size(); ++i) {
-    if (t.mask[i] == 0) continue;
-    ++sampled;
     const float value = t.behaviour_logprobs[i];
-    if (std::isnan(value)) {
-      ++missing;
-    } else if (std::isinf(value) || value > 1e-4F) {
+    if (t.mask[i] != 0 && !std::isnan(value) && (std::isinf(value) || value > 1e-4F)) {
       return malformed("behaviour_logprobs[" + std::to_string(i) +
                        "] is not in (-inf, 1e-4] and not NaN");
     }
@@ -185,6 +181,18 @@ std::string_view to_string(RejectCode code) {
   return {};
 }
 
+Use admitted_use(const Trajectory& t) {
+  if (t.use != Use::ppo) return t.use;
+  std::uint64_t missing = 0;
+  std::uint64_t sampled = 0;
+  for (std::size_t i = 0; i < t.mask.size() && i < t.behaviour_logprobs.size(); ++i) {
+    if (t.mask[i] == 0) continue;
+    ++sampled;
+    if (std::isnan(t.behaviour_logprobs[i])) ++missing;
+  }
+  return missing * 100 > sampled ? Use::imitation : Use::ppo;
+}
+
 Admission admit(const Trajectory& t, const AdmissionRules& rules,
                 const PublishedVersions& versions) {
   Admission out;
@@ -200,11 +208,10 @@ Admission admit(const Trajectory& t, const AdmissionRules& rules,
   if ((out.rejection = check_stop(t))) return out;
   if ((out.rejection = check_model(t, rules))) return out;
   if (t.use == Use::ppo) {
-    std::uint64_t sampled = 0;
-    if ((out.rejection = check_logprobs(t, out.missing_logprobs, sampled))) return out;
+    if ((out.rejection = check_logprobs(t))) return out;
     if ((out.rejection = check_sampling(t, rules))) return out;
     if ((out.rejection = check_versions(t, versions))) return out;
-    if (out.missing_logprobs * 100 > sampled) out.use = Use::imitation;
+    out.use = admitted_use(t);
   }
   out.rejection = check_verdict(t, rules);
   return out;

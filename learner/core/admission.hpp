@@ -41,9 +41,12 @@ struct Rejection {
 
 struct Admission {
   std::optional<Rejection> rejection;
-  Use use = Use::none;                 ///< imitation where over 1 % of the log-probs are missing
-  std::uint64_t missing_logprobs = 0;  ///< NaN at mask 1, of a ppo trajectory
+  Use use = Use::none;  ///< admitted_use()
 };
+
+/// What an accepted trajectory may be used for: imitation instead of ppo where over 1 % of the
+/// log-probabilities of its sampled tokens are NaN.
+Use admitted_use(const Trajectory& trajectory);
 
 /// Looks at one trajectory. An infrastructure failure is only held to its identity: it is kept for
 /// diagnosis, and nothing is computed from it.

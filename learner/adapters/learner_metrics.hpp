@@ -1,0 +1,52 @@
+#pragma once
+
+#include <array>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/metrics/metrics.hpp"
+#include "learner/adapters/steps_csv.hpp"
+#include "learner/core/guardrails.hpp"
+#include "learner/core/ledger.hpp"
+
+namespace swage::learner {
+
+/// The learner's series, all made at start. Thread-safe as prometheus-cpp's handles are.
+class LearnerMetrics {
+ public:
+  explicit LearnerMetrics(Metrics& metrics);
+
+  /// result: accepted, duplicate, rejected or retry.
+  void submitted(std::string_view result);
+  void accepted(const LedgerEntry& entry);
+  void stage(const StageSlot& slot, std::uint64_t step);
+  void stepped(const StepRow& row);
+  void batch_staleness(std::uint64_t steps);
+  void repetition(double share);
+  void reward_average(double value);
+  void weight_version(std::uint64_t version);
+  /// phase: rescore, critic, actor, imitation, publish, checkpoint or wait.
+  void phase(std::string_view phase, double seconds);
+  void guardrails(const Guardrails& guardrails);
+  void guard_event(const GuardEvent& event);
+
+ private:
+  prometheus::Gauge& step_;
+  std::map<Stage, prometheus::Gauge*> stages_;
+  prometheus::Histogram& reward_;
+  prometheus::Gauge &reward_mean_, &reward_ema_, &entropy_, &kl_, &explained_variance_;
+  prometheus::Gauge &value_loss_, &policy_loss_, &clip_low_, &clip_high_, &grad_norm_, &ess_;
+  prometheus::Counter& tokens_;
+  prometheus::Gauge& tokens_per_second_;
+  prometheus::Gauge& weight_version_;
+  prometheus::Histogram& staleness_;
+  prometheus::Gauge& repetition_;
+  std::map<std::string, prometheus::Histogram*, std::less<>> phases_;
+  std::array<prometheus::Gauge*, kSignals> guard_state_{};
+  std::array<std::array<prometheus::Counter*, 2>, kSignals> guard_actions_{};  // pause, rollback
+  std::map<std::string, prometheus::Counter*, std::less<>> submitted_;
+};
+
+}  // namespace swage::learner

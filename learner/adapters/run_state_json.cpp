@@ -1,0 +1,103 @@
+#include "learner/adapters/run_state_json.hpp"
+
+#include <nlohmann/json.hpp>
+
+namespace swage::learner {
+namespace {
+
+using nlohmann::json;
+
+json optional_number(const std::optional<double>& value) {
+  return value ? json(*value) : json(nullptr);
+}
+
+std::optional<double> number_at(const json& object, const char* name) {
+  const auto& value = object.at(name);
+  return value.is_null() ? std::nullopt : std::optional(value.get<double>());
+}
+
+json guard_json(const Guardrails::State& state) {
+  json signals = json::object();
+  for (std::size_t i = 0; i < kSignals; ++i)
+    signals[std::string(to_string(static_cast<Signal>(i)))] = {
+        {"alerting", state.signals[i].alerting},
+        {"clear_steps", state.signals[i].clear_steps},
+        {"acts", state.signals[i].acts}};
+  return {{"signals", signals},
+          {"reward_average", optional_number(state.reward_average)},
+          {"best_average", optional_number(state.best_average)},
+          {"first_entropies", state.first_entropies},
+          {"cooldown", state.cooldown},
+          {"rollbacks", state.rollbacks}};
+}
+
+Guardrails::State guard_from(const json& object) {
+  Guardrails::State state;
+  for (std::size_t i = 0; i < kSignals; ++i) {
+    const auto& signal = object.at("signals").at(std::string(to_string(static_cast<Signal>(i))));
+    state.signals[i].alerting = signal.at("alerting").get<bool>();
+    state.signals[i].clear_steps = signal.at("clear_steps").get<std::uint32_t>();
+    state.signals[i].acts = signal.at("acts").get<std::vector<std::uint8_t>>();
+  }
+  state.reward_average = number_at(object, "reward_average");
+  state.best_average = number_at(object, "best_average");
+  state.first_entropies = object.at("first_entropies").get<std::vector<double>>();
+  state.cooldown = object.at("cooldown").get<std::uint32_t>();
+  state.rollbacks = object.at("rollbacks").get<std::uint32_t>();
+  return state;
+}
+
+}  // namespace
+
+std::string to_text(const RunState& state, const RunIdentity& identity) {
+  const json object{{"schema_version", 1},
+                    {"run_uid", identity.run_uid},
+                    {"config_digest", identity.config_digest},
+                    {"tokenizer_digest", identity.tokenizer_digest},
+                    {"stage", std::string(to_string(state.slot.stage))},
+                    {"round", state.slot.round},
+                    {"serial", state.serial},
+                    {"step", state.step},
+                    {"weight_version", state.weight_version},
+                    {"rate_factor", state.rate_factor},
+                    {"reward_mean", optional_number(state.reward_mean)},
+                    {"reward_after_rft", optional_number(state.reward_after_rft)},
+                    {"reward_final", optional_number(state.reward_final)},
+                    {"critic_history", state.critic_history},
+                    {"guard", guard_json(state.guard)},
+                    {"csv_bytes", state.csv_bytes},
+                    {"log_next", state.log_next}};
+  return object.dump(1) + "\n";
+}
+
+Result<SavedState, std::string> saved_state_from(const std::string& text) {
+  try {
+    const auto object = json::parse(text);
+    if (const auto version = object.at("schema_version").get<int>(); version != 1)
+      return tl::unexpected("schema_version is " + std::to_string(version) + ", known is 1");
+    const auto stage = stage_from(object.at("stage").get<std::string>());
+    if (!stage) return tl::unexpected(std::string("stage is unknown"));
+    SavedState out;
+    out.identity = {object.at("run_uid").get<std::string>(),
+                    object.at("config_digest").get<std::string>(),
+                    object.at("tokenizer_digest").get<std::string>()};
+    auto& state = out.state;
+    state.slot = {*stage, object.at("round").get<std::uint32_t>()};
+    state.serial = object.at("serial").get<std::uint64_t>();
+    state.step = object.at("step").get<std::uint64_t>();
+    state.weight_version = object.at("weight_version").get<std::uint64_t>();
+    state.rate_factor = object.at("rate_factor").get<double>();
+    state.reward_mean = number_at(object, "reward_mean");
+    state.reward_after_rft = number_at(object, "reward_after_rft");
+    state.reward_final = number_at(object, "reward_final");
+    state.critic_history = object.at("critic_history").get<std::vector<double>>();
+    state.guard = guard_from(object.at("guard"));
+    state.csv_bytes = object.at("csv_bytes").get<std::uint64_t>();
+    state.log_next = object.at("log_next").get<std::uint64_t>();
+    return out;
+  } catch (const json::exception& e) {
+    return tl::unexpected(std::string(e.what()));
+  }
+}
+
+}  // namespace swage::learner

@@ -1,0 +1,29 @@
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <iostream>
+
+#include "common/asio/root.hpp"
+#include "common/log/log.hpp"
+#include "learner/app/learner.hpp"
+
+int main(int argc, char** argv) {
+  CLI::App app{"swage-learner: durable trajectory log, fine-tuning, PPO and weight publication"};
+  std::filesystem::path file;
+  app.add_option("--config", file, "JSON configuration file (docs/PROCESSES.md)")->required();
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& e) {
+    return app.exit(e) == 0 ? 0 : 64;
+  }
+  auto config = swage::learner::read_learner_config(file);
+  if (!config) {
+    std::cerr << config.error().text() << '\n';
+    return 64;
+  }
+  swage::configure_log({config->process.log_level, config->process.log_json, config->process.name});
+  const auto root = [config = std::move(*config)](swage::asio::any_io_executor strand,
+                                                  swage::StopSource& stop) {
+    return swage::learner::run_learner(config, std::move(strand), stop);
+  };
+  return swage::run_root(root, std::chrono::seconds(120));
+}

@@ -1,0 +1,279 @@
+#include <algorithm>
+#include <stdexcept>
+
+#include "common/log/log.hpp"
+#include "learner/app/stages.hpp"
+#include "learner/core/ppo.hpp"
+
+namespace swage::learner {
+namespace {
+
+std::uint64_t steps_of(const Settings& settings, Stage stage) {
+  return stage == Stage::single_turn ? settings.stages.single_turn.steps
+                                     : settings.stages.agentic.steps;
+}
+
+std::uint64_t context_of(const Settings& settings, Stage stage) {
+  return stage == Stage::single_turn ? settings.stages.single_turn.context_tokens
+                                     : settings.stages.agentic.context_tokens;
+}
+
+/// What the trainer's thread is given, and what it hands back.
+struct PpoWork {
+  std::vector<const Trajectory*> trajectories;  ///< those that take part
+  std::vector<Sequence> sequences;
+  std::uint64_t context = 0;
+  double actor_rate = 0;
+  double critic_rate = 0;
+};
+
+struct PpoDone {
+  std::optional<double> explained_variance;
+  StepFigures first_actor, last_actor, first_critic;
+  bool skipped = false;
+  std::string skip_detail;
+  double rescore_seconds = 0, critic_seconds = 0, actor_seconds = 0;
+};
+
+double since(TimePoint began) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+}
+
+/// Rescore V, advantages, then for each epoch a critic step and an actor step. On the trainer's
+/// thread.
+PpoDone compute_step(Trainer& trainer, const PpoWork& work, const Learning& learning) {
+  PpoDone done;
+  auto began = std::chrono::steady_clock::now();
+  const bool has_critic = learning.advantage != AdvantageKind::group;
+  auto values = has_critic ? trainer.values(work.sequences)
+                           : std::vector<std::vector<double>>(work.sequences.size());
+  const auto targets = ppo_targets(work.trajectories, values, learning, work.context);
+  done.explained_variance = targets.explained_variance;
+  done.rescore_seconds = since(began);
+  for (std::uint32_t epoch = 0; epoch < learning.epochs; ++epoch) {
+    began = std::chrono::steady_clock::now();
+    if (has_critic) {
+      const auto critic = trainer.critic_step(work.sequences, targets.critic, work.critic_rate);
+      if (epoch == 0) done.first_critic = critic;
+      if (critic.skipped) done.skipped = true, done.skip_detail = critic.skip_detail;
+    }
+    done.critic_seconds += since(began);
+    began = std::chrono::steady_clock::now();
+    const auto actor = trainer.actor_step(work.sequences, targets.actor, work.actor_rate);
+    if (epoch == 0) done.first_actor = actor;
+    done.last_actor = actor;
+    if (actor.skipped) done.skipped = true, done.skip_detail = actor.skip_detail;
+    done.actor_seconds += since(began);
+  }
+  return done;
+}
+
+void fill_row(StepRow& row, const PpoDone& done, const BatchFigures& figures) {
+  row.trajectories = figures.trajectories;
+  row.tokens = figures.policy_tokens;
+  row.skipped = done.skipped;
+  if (figures.trajectories > 0) {
+    row.reward_mean = figures.reward_mean;
+    row.length_mean = figures.length_mean;
+    row.turns_mean = figures.turns_mean;
+    row.truncated_share = figures.truncated_share;
+  }
+  row.explained_variance = done.explained_variance;
+  const auto& first = done.first_actor;
+  const auto& last = done.last_actor;
+  if (first.tokens == 0 || first.skipped) return;
+  const double tokens = static_cast<double>(first.tokens);
+  row.policy_loss = first.loss;
+  row.entropy = first.entropy_sum / tokens;
+  if (first.kl_tokens > 0)
+    row.kl_behaviour = first.kl_behaviour_sum / static_cast<double>(first.kl_tokens);
+  row.grad_norm_actor = first.grad_norm;
+  row.clip_low = static_cast<double>(last.clipped_low) / tokens;
+  row.clip_high = static_cast<double>(last.clipped_high) / tokens;
+  if (last.ratio_square_sum > 0)
+    row.effective_sample_size = last.ratio_sum * last.ratio_sum / last.ratio_square_sum / tokens;
+  if (done.first_critic.tokens > 0) {
+    row.value_loss = done.first_critic.loss;
+    row.grad_norm_critic = done.first_critic.grad_norm;
+  }
+}
+
+/// The batch of the next step: as an earlier life logged it, else chosen now and logged. Nothing:
+/// stopping.
+Task<std::optional<std::vector<std::string>>> next_batch(StageHost& host, StopSource& stop) {
+  const auto& state = host.state();
+  const auto& learning = host.settings().learning;
+  const auto began = host.clock().now();
+  while (!stop.stopping()) {
+    const auto& ledger = host.store().ledger();
+    if (const auto* logged = ledger.logged_batch(state.slot, state.step)) co_return *logged;
+    const auto ready = ledger.ready(state.slot, state.step);
+    BatchQuestion question{state.step, learning.batch, learning.group_size, learning.staleness, {}};
+    if (learning.staleness > 0)
+      question.running_starts =
+          presumed_running(ready, ledger.consumed_groups(state.slot, state.step),
+                           ledger.next_group(state.slot), question);
+    if (auto ids = select_batch(ready, question)) {
+      host.set_training(true);  // before the frame is written: nothing new starts from here on
+      BatchRecord frame{state.slot, state.step, *ids};
+      if (!co_await host.record(std::move(frame), stop)) co_return std::nullopt;
+      host.metrics().phase("wait",
+                           std::chrono::duration<double>(host.clock().now() - began).count());
+      co_return ids;
+    }
+    host.set_progress(slot_name(state.slot) + " step " + std::to_string(state.step + 1) + ": " +
+                      std::to_string(ready.size()) + "/" + std::to_string(learning.batch) +
+                      " trajectories");
+    co_await host.store().changed().wait(stop);
+  }
+  co_return std::nullopt;
+}
+
+std::string describe(const GuardEvent& event) {
+  return std::string(to_string(event.signal)) + " at " + std::to_string(event.value);
+}
+
+/// What the guardrails saw, as conditions, metrics and, where they act, a pause.
+void watch(StageHost& host, const GuardInput& input) {
+  const auto events = host.guard().observe(input);
+  for (const auto& event : events) {
+    const std::string name(to_string(event.signal));
+    host.metrics().guard_event(event);
+    switch (event.kind) {
+      case GuardEvent::Kind::alert:
+        log_warning("guardrail alert", {{"signal", name}, {"value", event.value}});
+        host.set_condition({name, true, "Alert", describe(event)});
+        break;
+      case GuardEvent::Kind::cleared:
+        host.set_condition({name, false, "Cleared", describe(event)});
+        break;
+      case GuardEvent::Kind::action:
+        host.set_condition({name, true, "Acted", describe(event)});
+        host.pause(name, describe(event) +
+                             "; look at the last trajectories, then resume the run or stop it");
+        break;
+    }
+  }
+  host.metrics().guardrails(host.guard());
+  if (const auto average = host.guard().state().reward_average)
+    host.metrics().reward_average(*average);
+}
+
+GuardInput guard_input(const StageHost&, const StepRow& row, const BatchFigures& figures,
+                       std::uint64_t lost, std::uint64_t taken) {
+  GuardInput input;
+  input.step = row.step;
+  input.reward_mean = row.reward_mean;
+  input.entropy = row.entropy;
+  input.behaviour_k3 = row.kl_behaviour;
+  input.explained_variance = row.explained_variance;
+  input.skipped = row.skipped;
+  if (figures.trajectories > 0) {
+    input.truncated_share = figures.truncated_share;
+    input.repetition_share = figures.repetition_share;
+  }
+  if (lost + taken > 0)
+    input.infrastructure_share = static_cast<double>(lost) / static_cast<double>(lost + taken);
+  return input;
+}
+
+struct LoadedBatch {
+  std::vector<Trajectory> trajectories;
+  PpoWork work;
+  BatchFigures figures;
+  std::uint64_t staleness_max = 0;
+};
+
+/// Reads the batch and sorts out who takes part.
+Task<> load_batch(StageHost& host, std::vector<std::string> ids, LoadedBatch& out) {
+  const auto& state = host.state();
+  const auto& ledger = host.store().ledger();
+  const auto& settings = host.settings();
+  auto loaded = co_await host.store().load(ids);
+  if (!loaded) throw std::runtime_error(loaded.error().message);
+  out.trajectories = std::move(*loaded);
+  std::vector<const Trajectory*> all;
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    const auto* entry = ledger.find(ids[i]);
+    const auto start = ledger.start_step(*entry, state.slot);
+    const auto staleness = state.step > start ? state.step - start : 0;
+    out.staleness_max = std::max(out.staleness_max, staleness);
+    host.metrics().batch_staleness(staleness);
+    all.push_back(&out.trajectories[i]);
+    if (!takes_part(out.trajectories[i], entry->use, settings.learning)) continue;
+    out.work.trajectories.push_back(&out.trajectories[i]);
+    out.work.sequences.push_back(sequence_of(out.trajectories[i]));
+  }
+  out.figures = batch_figures(all);
+  out.work.context = context_of(settings, state.slot.stage);
+  out.work.actor_rate =
+      state.rate_factor * warmup_constant(settings.learning.actor_learning_rate, state.step,
+                                          settings.learning.warmup_steps);
+  out.work.critic_rate =
+      state.rate_factor * warmup_constant(settings.learning.critic_learning_rate, state.step,
+                                          settings.learning.warmup_steps);
+}
+
+Task<bool> ppo_step(StageHost& host, std::vector<std::string> ids, StopSource& stop) {
+  auto& state = host.state();
+  const auto& learning = host.settings().learning;
+  const auto began = host.clock().now();
+  LoadedBatch batch;
+  co_await load_batch(host, std::move(ids), batch);
+  PpoDone done;
+  host.set_dirty(true);
+  if (batch.work.sequences.empty()) {
+    done.skipped = true;  // S = 0: nothing to learn from, and the batch is consumed
+    done.skip_detail = "no trajectory of the batch takes part";
+  } else {
+    auto job = [&] { return compute_step(host.trainer(), batch.work, learning); };
+    done = co_await host.compute(std::move(job));
+  }
+  if (done.skipped) log_warning("optimiser step skipped", {{"detail", done.skip_detail}});
+  StepRow row;
+  row.stage = to_string(state.slot.stage);
+  row.step = state.step + 1;
+  row.weight_version = state.weight_version;
+  row.staleness_max = batch.staleness_max;
+  row.learning_rate = batch.work.actor_rate;
+  fill_row(row, done, batch.figures);
+  row.wall_seconds = std::chrono::duration<double>(host.clock().now() - began).count();
+  host.metrics().phase("rescore", done.rescore_seconds);
+  host.metrics().phase("critic", done.critic_seconds);
+  host.metrics().phase("actor", done.actor_seconds);
+  host.metrics().repetition(batch.figures.repetition_share);
+  if (batch.figures.trajectories > 0) state.reward_mean = batch.figures.reward_mean;
+  const auto lost = host.store().infrastructure();
+  const auto input = guard_input(host, row, batch.figures, lost - host.lost_seen(), learning.batch);
+  host.set_lost_seen(lost);
+  if (!co_await host.row(row, stop)) co_return false;
+  if (!co_await host.publish(state.step + 1, stop)) co_return false;
+  ++state.step;
+  host.set_dirty(false);
+  watch(host, input);
+  host.set_progress(slot_name(state.slot) + " step " + std::to_string(state.step) + " reward " +
+                    std::to_string(batch.figures.reward_mean));
+  if (state.step % learning.checkpoint_every_steps == 0)
+    co_return co_await host.checkpoint(false, stop);
+  co_return true;
+}
+
+}  // namespace
+
+Task<bool> run_ppo(StageHost& host, StopSource& stop) {
+  auto& state = host.state();
+  const auto total = steps_of(host.settings(), state.slot.stage);
+  host.set_target(0, total);
+  while (state.step < total) {
+    if (!co_await host.running(stop)) co_return false;
+    auto ids = co_await next_batch(host, stop);
+    if (!ids) co_return false;
+    host.set_training(true);
+    const bool done = co_await ppo_step(host, std::move(*ids), stop);
+    host.set_training(false);
+    if (!done) co_return false;
+  }
+  co_return true;
+}
+
+}  // namespace swage::learner

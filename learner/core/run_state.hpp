@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "learner/core/guardrails.hpp"
+#include "learner/core/stage_plan.hpp"
+
+namespace swage::learner {
+
+/// Everything a checkpoint must hold beside the weights, so that a resume does what an unbroken run
+/// would have done. Data order follows from (seed, stage, epoch), so there is no generator's state.
+struct RunState {
+  StageSlot slot;
+  std::uint64_t serial = 1;  ///< rises with each change of stage
+  std::uint64_t step = 0;    ///< optimiser steps done in this stage
+  std::uint64_t weight_version = 0;
+  double rate_factor = 1.0;  ///< on both PPO learning rates; halved by a rollback
+  std::optional<double> reward_mean, reward_after_rft, reward_final;
+  std::vector<double> critic_history;  ///< explained variance after each pass
+  Guardrails::State guard;
+  std::uint64_t csv_bytes = 0;  ///< length of steps.csv
+  std::uint64_t log_next = 1;   ///< first log frame that this state has not seen
+};
+
+/// Whose state it is: a checkpoint of another run or model is refused.
+struct RunIdentity {
+  std::string run_uid;
+  std::string config_digest;
+  std::string tokenizer_digest;
+};
+
+}  // namespace swage::learner
