@@ -21,24 +21,24 @@ std::optional<Stage> stage_of(v1::Stage stage) {
   }
 }
 
-StopReason stop_of(v1::StopReason reason) {
+RolloutStop stop_of(v1::StopReason reason) {
   switch (reason) {
     case v1::STOP_REASON_NO_TOOL_CALL:
-      return StopReason::no_tool_call;
+      return RolloutStop::no_tool_call;
     case v1::STOP_REASON_SCHEMA_VIOLATION:
-      return StopReason::schema_violation;
+      return RolloutStop::schema_violation;
     case v1::STOP_REASON_TURN_LIMIT:
-      return StopReason::turn_limit;
+      return RolloutStop::turn_limit;
     case v1::STOP_REASON_CONTEXT_FULL:
-      return StopReason::context_full;
+      return RolloutStop::context_full;
     case v1::STOP_REASON_WALL_CLOCK:
-      return StopReason::wall_clock;
+      return RolloutStop::wall_clock;
     case v1::STOP_REASON_CANCELLED:
-      return StopReason::cancelled;
+      return RolloutStop::cancelled;
     case v1::STOP_REASON_INFRASTRUCTURE:
-      return StopReason::infrastructure;
+      return RolloutStop::infrastructure;
     default:
-      return StopReason::none;
+      return RolloutStop::none;
   }
 }
 
@@ -178,23 +178,23 @@ v1::Stage to_wire(Stage stage) {
   return v1::STAGE_UNSPECIFIED;
 }
 
-v1::StopReason to_wire(StopReason reason) {
+v1::StopReason to_wire(RolloutStop reason) {
   switch (reason) {
-    case StopReason::none:
+    case RolloutStop::none:
       return v1::STOP_REASON_UNSPECIFIED;
-    case StopReason::no_tool_call:
+    case RolloutStop::no_tool_call:
       return v1::STOP_REASON_NO_TOOL_CALL;
-    case StopReason::schema_violation:
+    case RolloutStop::schema_violation:
       return v1::STOP_REASON_SCHEMA_VIOLATION;
-    case StopReason::turn_limit:
+    case RolloutStop::turn_limit:
       return v1::STOP_REASON_TURN_LIMIT;
-    case StopReason::context_full:
+    case RolloutStop::context_full:
       return v1::STOP_REASON_CONTEXT_FULL;
-    case StopReason::wall_clock:
+    case RolloutStop::wall_clock:
       return v1::STOP_REASON_WALL_CLOCK;
-    case StopReason::cancelled:
+    case RolloutStop::cancelled:
       return v1::STOP_REASON_CANCELLED;
-    case StopReason::infrastructure:
+    case RolloutStop::infrastructure:
       return v1::STOP_REASON_INFRASTRUCTURE;
   }
   return v1::STOP_REASON_UNSPECIFIED;

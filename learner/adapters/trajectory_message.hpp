@@ -19,6 +19,6 @@ std::optional<Trajectory> trajectory_from_bytes(const std::string& bytes,
                                                 std::string_view verdict_key);
 
 v1::Stage to_wire(Stage stage);
-v1::StopReason to_wire(StopReason reason);
+v1::StopReason to_wire(RolloutStop reason);
 
 }  // namespace swage::learner

@@ -14,7 +14,7 @@ enum class Stage { single_turn, collect, rft, critic, agentic, evaluation, done 
 std::string_view to_string(Stage stage);
 std::optional<Stage> stage_from(std::string_view name);
 
-enum class StopReason {
+enum class RolloutStop {
   none,
   no_tool_call,
   schema_violation,
@@ -109,7 +109,7 @@ struct Trajectory {
   std::vector<RewardEntry> rewards;
   std::vector<VerdictSummary> verdicts;
   std::optional<std::uint32_t> final_verdict;  ///< index into verdicts
-  StopReason stop_reason = StopReason::none;
+  RolloutStop stop_reason = RolloutStop::none;
   bool truncated = false;
   std::string infrastructure_failure;  ///< cause; empty if none
 };

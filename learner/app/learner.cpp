@@ -15,7 +15,6 @@
 #include "learner/app/restore.hpp"
 #include "learner/app/services.hpp"
 #include "learner/app/stages.hpp"
-#include "learner/torch/decoder_trainer.hpp"
 #include "policy/tokenizer/tokenizer.hpp"
 
 namespace swage::learner {
@@ -175,19 +174,17 @@ class Running {
 
 }  // namespace
 
-Task<int> run_learner(LearnerConfig config, asio::any_io_executor strand, StopSource& stop) {
+Task<int> run_learner(LearnerConfig config, TrainerFactory factory, asio::any_io_executor strand,
+                      StopSource& stop) {
   const auto clock = make_steady_clock();
   auto tokenizer = policy::Tokenizer::load(config.tokenizer);
   if (!tokenizer) co_return complain(kExitMissing, tokenizer.error().message);
 
   asio::thread_pool trainer_thread(1);
   asio::thread_pool file_thread(1);
-  auto options = trainer_options(config.settings);
-  options.model_source = config.model_source;
-  options.vocabulary = tokenizer->vocabulary();
-  options.seed = config.seed;
-  options.threads = config.threads;
-  auto make = [options] { return make_decoder_trainer(options); };
+  auto make = [&config, &factory, vocabulary = tokenizer->vocabulary()] {
+    return factory(config, vocabulary);
+  };
   auto trainer = co_await run_blocking(trainer_thread, std::move(make));
   if (!trainer) co_return complain(exit_code_of(trainer.error()), trainer.error().message);
 

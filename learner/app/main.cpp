@@ -5,6 +5,21 @@
 #include "common/asio/root.hpp"
 #include "common/log/log.hpp"
 #include "learner/app/learner.hpp"
+#include "learner/torch/decoder_trainer.hpp"
+
+namespace {
+
+swage::Result<std::unique_ptr<swage::learner::Trainer>, swage::learner::TrainerError> make_trainer(
+    const swage::learner::LearnerConfig& config, std::uint32_t vocabulary) {
+  auto options = swage::learner::trainer_options(config.settings);
+  options.model_source = config.model_source;
+  options.vocabulary = vocabulary;
+  options.seed = config.seed;
+  options.threads = config.threads;
+  return swage::learner::make_decoder_trainer(options);
+}
+
+}  // namespace
 
 int main(int argc, char** argv) {
   CLI::App app{"swage-learner: durable trajectory log, fine-tuning, PPO and weight publication"};
@@ -23,7 +38,7 @@ int main(int argc, char** argv) {
   swage::configure_log({config->process.log_level, config->process.log_json, config->process.name});
   const auto root = [config = std::move(*config)](swage::asio::any_io_executor strand,
                                                   swage::StopSource& stop) {
-    return swage::learner::run_learner(config, std::move(strand), stop);
+    return swage::learner::run_learner(config, make_trainer, std::move(strand), stop);
   };
   return swage::run_root(root, std::chrono::seconds(120));
 }

@@ -69,11 +69,11 @@ Outcome check_turns(const Trajectory& t) {
 }
 
 Outcome check_stop(const Trajectory& t) {
-  const bool cut = t.stop_reason == StopReason::turn_limit ||
-                   t.stop_reason == StopReason::context_full ||
-                   t.stop_reason == StopReason::wall_clock;
-  if (t.stop_reason == StopReason::none) return malformed("stop_reason is missing");
-  if (t.stop_reason == StopReason::infrastructure)
+  const bool cut = t.stop_reason == RolloutStop::turn_limit ||
+                   t.stop_reason == RolloutStop::context_full ||
+                   t.stop_reason == RolloutStop::wall_clock;
+  if (t.stop_reason == RolloutStop::none) return malformed("stop_reason is missing");
+  if (t.stop_reason == RolloutStop::infrastructure)
     return malformed("stop_reason is infrastructure, but infrastructure_failure is empty");
   if (cut != t.truncated) return malformed("truncated does not agree with stop_reason");
   return std::nullopt;

@@ -29,7 +29,7 @@ struct LedgerEntry {
   std::uint32_t policy_tokens = 0;
   std::uint32_t turns = 0;
   std::string task_id;
-  StopReason stop_reason = StopReason::none;
+  RolloutStop stop_reason = RolloutStop::none;
   bool truncated = false;
   bool infrastructure = false;  ///< kept for diagnosis; occupies nothing
   std::optional<double> reward;
