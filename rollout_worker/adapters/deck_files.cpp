@@ -1,6 +1,5 @@
 #include "rollout_worker/adapters/deck_files.hpp"
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "common/base/files.hpp"
@@ -68,13 +67,17 @@ Result<TeacherDeck, std::string> read_deck(const fs::path& task_folder) {
   return DeckReader(task_folder / "teacher").read();
 }
 
-std::vector<fs::path> folders_with_decks(const fs::path& tasks) {
-  std::vector<fs::path> folders;
-  std::error_code failed;
-  for (const auto& entry : fs::directory_iterator(tasks, failed))
-    if (fs::exists(entry.path() / "teacher" / "deck.json")) folders.push_back(entry.path());
-  std::ranges::sort(folders);
-  return folders;
+Result<std::vector<std::string>, std::string> quickstart_tasks(const fs::path& tasks) {
+  const auto file = tasks / "index.json";
+  const auto text = read_file(file);
+  if (!text) return tl::unexpected(text.error().message);
+  const auto json = nlohmann::json::parse(*text, nullptr, false);
+  std::vector<std::string> ids;
+  if (json.is_array())
+    for (const auto& task : json)
+      if (task.is_object() && task.value("quickstart", false)) ids.push_back(task.value("id", ""));
+  if (ids.empty()) return tl::unexpected(file.string() + ": no task with `quickstart`: true");
+  return ids;
 }
 
 }  // namespace swage::rollout_worker

@@ -15,7 +15,8 @@ namespace swage::rollout_worker {
 /// Errors: a sentence that names file and field.
 Result<TeacherDeck, std::string> read_deck(const std::filesystem::path& task_folder);
 
-/// The task folders below `tasks` that have a deck, by name.
-std::vector<std::filesystem::path> folders_with_decks(const std::filesystem::path& tasks);
+/// The ids of `<tasks>/index.json` whose `quickstart` is true, in the file's order. Errors: a
+/// sentence that names the file.
+Result<std::vector<std::string>, std::string> quickstart_tasks(const std::filesystem::path& tasks);
 
 }  // namespace swage::rollout_worker

@@ -16,6 +16,7 @@
 #include "rollout_worker/adapters/policy_client.hpp"
 #include "rollout_worker/adapters/sandbox_client.hpp"
 #include "rollout_worker/adapters/teacher_policy.hpp"
+#include "rollout_worker/app/commands.hpp"
 #include "rollout_worker/app/leased_evaluator.hpp"
 #include "rollout_worker/app/rollout_pool.hpp"
 #include "rollout_worker/app/token_renderer.hpp"
@@ -24,25 +25,6 @@ namespace swage::rollout_worker {
 namespace {
 
 using std::chrono::seconds;
-
-/// Hands the dispatcher's commands on. Touched on the worker's strand.
-class Commands final : public DispatchListener {
- public:
-  Commands(RolloutPool& pool, PolicyServers& servers) : pool_(pool), servers_(servers) {}
-  void assigned(Assignment assignment) override { pool_.accept(std::move(assignment)); }
-  void cancelled(RolloutKey key, std::string reason) override {
-    log_info("rollout is cancelled", {{"rollout_id", key.id}, {"why", reason}});
-    pool_.cancel(key);
-  }
-  void policies(std::vector<PolicyEndpoint> servers) override {
-    servers_.update(std::move(servers));
-  }
-  std::vector<RolloutReport> in_hand() const override { return pool_.in_hand(); }
-
- private:
-  RolloutPool& pool_;
-  PolicyServers& servers_;
-};
 
 /// All parts of the process, in the order in which they need each other.
 struct Worker {
@@ -91,7 +73,7 @@ int failed(int code, const std::string& text) {
 }
 
 Task<> wait_for(asio::any_io_executor strand, StopSource& stop) {
-  Event never(std::move(strand));
+  swage::Event never(std::move(strand));
   while (!stop.stopping()) co_await never.wait(stop);
 }
 

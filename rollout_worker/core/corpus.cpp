@@ -75,4 +75,20 @@ std::string teacher_corpus(const std::string& task_id, const std::string& model_
   return corpus;
 }
 
+TrajectorySize trajectory_size(const Renderer& renderer, const std::string& task_id,
+                               const std::string& model_py, const TeacherDeck& deck,
+                               std::size_t card) {
+  TrajectorySize size;
+  size.tokens = renderer.opening(task_id, "/workspace/task").size();
+  const auto script = teacher_script(deck, card);
+  const auto shown = typical_observations(model_py, deck, card);
+  for (std::size_t turn = 0; turn < script.size(); ++turn) {
+    const auto said = renderer.message(script[turn]).size();
+    size.sampled += said;
+    size.tokens += said;
+    if (turn < shown.size()) size.tokens += renderer.observations(shown[turn], true).size();
+  }
+  return size;
+}
+
 }  // namespace swage::rollout_worker

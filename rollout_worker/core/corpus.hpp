@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "rollout_worker/api/renderer.hpp"
 #include "rollout_worker/core/teacher_script.hpp"
 
 namespace swage::rollout_worker {
@@ -18,5 +19,14 @@ std::string teacher_corpus(const std::string& task_id, const std::string& model_
 std::vector<std::vector<std::string>> typical_observations(const std::string& model_py,
                                                            const TeacherDeck& deck,
                                                            std::size_t card);
+
+/// Tokens of one whole trajectory of the teacher with typical observations.
+struct TrajectorySize {
+  std::size_t tokens = 0;
+  std::size_t sampled = 0;  ///< of them, what the teacher says
+};
+TrajectorySize trajectory_size(const Renderer& renderer, const std::string& task_id,
+                               const std::string& model_py, const TeacherDeck& deck,
+                               std::size_t card);
 
 }  // namespace swage::rollout_worker
