@@ -75,6 +75,7 @@ TEST(Faults, AForgottenSessionIsSentAgainAndTheTokensAreTheSame) {
   ASSERT_TRUE(world.run.wait_until([&] { return world.policy.generated == 2; }));
   world.policy.forget();
   ASSERT_NE(world.wait_for("a"), nullptr);
+  EXPECT_GE(world.policy.misses, 1U);
   EXPECT_EQ(world.learner.log.at("a").turns_size(), 4);
   EXPECT_EQ(world.learner.log.at("a").stop_reason(), v1::STOP_REASON_NO_TOOL_CALL);
 }
