@@ -38,6 +38,18 @@ function(swage_test name)
   set_target_properties(${name}_test PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   target_include_directories(${name}_test PRIVATE ${CMAKE_SOURCE_DIR})
   target_link_libraries(${name}_test PRIVATE swage::options ${ARG_LINK} GTest::gmock_main)
+  # Test code is compiled once and run once: the optimiser would cost more than it saves. Tests of
+  # torch code share its precompiled header, and so its flags.
+  if(NOT "torch" IN_LIST ARG_LABELS)
+    target_compile_options(${name}_test PRIVATE -O0)
+  endif()
+  # `ninja tests-<label>` builds the tests of one label.
+  foreach(label ${ARG_LABELS})
+    if(NOT TARGET tests-${label})
+      add_custom_target(tests-${label})
+    endif()
+    add_dependencies(tests-${label} ${name}_test)
+  endforeach()
   gtest_discover_tests(
     ${name}_test
     TEST_PREFIX "${name}."

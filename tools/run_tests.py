@@ -58,10 +58,11 @@ def tracked(*patterns: str) -> list[str]:
     return done.stdout.split()
 
 
-def build(preset: str, tally: Tally) -> bool:
-    """Configures and builds one preset. A failure is counted once."""
+def build(preset: str, tally: Tally, *targets: str) -> bool:
+    """Configures one preset and builds targets of it (all by default). A failure counts once."""
     good = run("cmake", "--preset", preset, "--log-level=WARNING")
-    good = good and run("ninja", "-C", f"build/{preset}", "-j", str(os.cpu_count() or 2), "--quiet")
+    jobs = str(os.cpu_count() or 2)
+    good = good and run("ninja", "-C", f"build/{preset}", "-j", jobs, "--quiet", *targets)
     if not good:
         tally.failed.append(f"build {preset}")
     return good
@@ -139,10 +140,11 @@ def integration(tally: Tally) -> None:
 
 
 def sanitizers(tally: Tally) -> None:
-    for preset in ("asan-ubsan", "tsan"):
-        if build(preset, tally):
-            ctest(preset, tally, "-L", "unit|grpc|redis", "-LE", "integration|slow|torch",
-                  jobs=os.cpu_count() or 2)  # fmt: skip
+    jobs = os.cpu_count() or 2
+    if build("asan-ubsan", tally, "tests-unit", "tests-grpc"):
+        ctest("asan-ubsan", tally, "-L", "unit|grpc", "-LE", "integration|slow|torch", jobs=jobs)
+    if build("tsan", tally, "tests-unit"):
+        ctest("tsan", tally, "-L", "unit", "-LE", "integration|slow|torch|grpc|redis", jobs=jobs)
 
 
 def tidy_one(database: dict[str, str], source: str) -> tuple[str, bool, str]:
@@ -178,7 +180,12 @@ def tidy(tally: Tally) -> None:
         for entry in json.loads(path.read_text())
         if "/generated/" not in entry["file"] and Path(entry["file"]).is_relative_to(ROOT)
     }
-    sources = [s for s in tracked("*.cpp") if s in database and "torch_pch" not in database[s]]
+    wanted = re.compile(r"^(common|[a-z_]+(/[a-z_]+)?/(api|core|adapters|tokenizer))/")
+    sources = [
+        source
+        for source in tracked("*.cpp")
+        if wanted.match(source) and source in database and "torch_pch" not in database[source]
+    ]
     with ThreadPoolExecutor(os.cpu_count() or 2) as pool:
         for source, good, text in pool.map(lambda s: tidy_one(database, s), sources):
             if not good:
