@@ -7,7 +7,7 @@ class Model(nn.Module):
         d = x * 0.5 + torch.relu(y)
         d = d - d.mean(1, keepdim=True)
         v = (d * d).mean(1, keepdim=True)
-        return d * torch.rsqrt(v + 1e-5)
+        return d * torch.rsqrt(v + 1e-5) * 2 + 1
 
 
 def get_inputs():

@@ -9,7 +9,7 @@ class Model(nn.Module):
 
 
 def get_inputs():
-    return [torch.randn(512, 512)]
+    return [torch.randn(512, 1024)]
 
 
 def get_init_inputs():

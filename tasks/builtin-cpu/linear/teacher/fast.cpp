@@ -2,15 +2,15 @@
 #include <math.h>
 
 extern "C" void run(const float* x, const float* w, const float* b, float* y, int n) {
-  float t[16][64];
+  float t[8][64];
   for (int j = 0; j < 64; ++j)
-    for (int k = 0; k < 16; ++k) t[k][j] = w[j * 16 + k];
-  for (int i = 0; i < n / 16; ++i) {
+    for (int k = 0; k < 8; ++k) t[k][j] = w[j * 8 + k];
+  for (int i = 0; i < n / 8; ++i) {
     float s = 0, h[64];
     for (int j = 0; j < 64; ++j) h[j] = b[j];
-    for (int k = 0; k < 16; ++k)
-      for (int j = 0; j < 64; ++j) h[j] += x[i * 16 + k] * t[k][j];
-    for (int j = 0; j < 64; ++j) s += fmaxf(h[j], 0) + 0.5f * h[j] * h[j];
+    for (int k = 0; k < 8; ++k)
+      for (int j = 0; j < 64; ++j) h[j] += x[i * 8 + k] * t[k][j];
+    for (int j = 0; j < 64; ++j) s += fmaxf(h[j], 0) + 0.5f * h[j] * h[j] - 0.2f * h[j];
     y[i] = s;
   }
 }

@@ -1,0 +1,10 @@
+#include <math.h>
+
+extern "C" void run(const float* x, const float* y, float* z, int n) {
+  for (int i = 0; i < n / 32; ++i)
+    for (int j = 0; j < 256; ++j) {
+      double s = 0;
+      for (int k = 0; k < 32; ++k) s += sqrt(pow(x[i * 32 + k] - y[j * 32 + k], 2.0));
+      z[i * 256 + j] = s;
+    }
+}
