@@ -266,7 +266,9 @@ std::string LocalLayout::sandbox_config(const std::string& name, const std::stri
 std::string LocalLayout::redis_config() const {
   const auto password = read_file(redis_password_file_).value_or("");
   return "port 0\nunixsocket " + redis_socket().string() + "\nunixsocketperm 700\nrequirepass " +
-         password + "\nsave \"\"\nappendonly no\nmaxmemory-policy noeviction\ndaemonize no\ndir " +
+         password +
+         "\nsave \"\"\nappendonly no\nmaxmemory-policy noeviction\ndaemonize no\nset-proc-title "
+         "no\ndir " +
          sockets_.string() + "\nloglevel notice\n";
 }
 

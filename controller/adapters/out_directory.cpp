@@ -172,8 +172,7 @@ nlohmann::json to_json(const RunTotals& totals) {
                       {"started_unix_ms", stage.started_unix_ms},
                       {"ended_unix_ms", stage.ended_unix_ms},
                       {"steps", stage.steps}});
-  return {{"rollouts", totals.rollouts},
-          {"evaluations", totals.evaluations},
+  return {{"evaluations", totals.evaluations},
           {"verdicts", totals.verdicts},
           {"compile_count", totals.compile_count},
           {"compile_units", totals.compile_units},
@@ -189,7 +188,6 @@ nlohmann::json to_json(const RunTotals& totals) {
 
 RunTotals totals_from(const nlohmann::json& value) {
   RunTotals out;
-  out.rollouts = value.value("rollouts", 0UL);
   out.evaluations = value.value("evaluations", 0UL);
   out.verdicts = value.value("verdicts", out.verdicts);
   out.compile_count = value.value("compile_count", 0UL);

@@ -16,7 +16,7 @@ TrajectoryError error_from(const RpcError& error) {
 
 class Client final : public TrajectoryClient {
  public:
-  Client(const std::string& address, std::string token, DecodeTokens decode)
+  Client(const std::string& address, std::string token, DecodeIds decode)
       : stub_(v1::Trajectories::NewStub(make_channel(address))),
         token_(std::move(token)),
         decode_(std::move(decode)) {}
@@ -41,7 +41,7 @@ class Client final : public TrajectoryClient {
                                            std::move(request), CallOptions{deadline, token_}, stop);
     if (!reply) co_return tl::unexpected(error_from(reply.error()));
     auto items = nlohmann::json::array();
-    for (const auto& line : reply->lines()) items.push_back(line_json(line));
+    for (const auto& line : reply->lines()) items.push_back(trajectory_line_json(line));
     co_return nlohmann::json{
         {"items", std::move(items)},
         {"next_cursor", reply->next_seq() == 0
@@ -52,13 +52,13 @@ class Client final : public TrajectoryClient {
  private:
   std::unique_ptr<v1::Trajectories::Stub> stub_;
   std::string token_;
-  DecodeTokens decode_;
+  DecodeIds decode_;
 };
 
 }  // namespace
 
 std::unique_ptr<TrajectoryClient> make_trajectory_client(const std::string& address,
-                                                         std::string token, DecodeTokens decode) {
+                                                         std::string token, DecodeIds decode) {
   return std::make_unique<Client>(address, std::move(token), std::move(decode));
 }
 

@@ -1,16 +1,14 @@
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <span>
 #include <string>
 
 #include "common/asio/stop_source.hpp"
 #include "common/asio/task.hpp"
 #include "common/base/result.hpp"
 #include "common/base/time.hpp"
-#include "swage/v1/trajectory.pb.h"
+#include "common/view/trajectory_json.hpp"
 
 namespace swage::controller {
 
@@ -26,14 +24,11 @@ struct TrajectoryError {
   std::string message;
 };
 
-/// Bytes of token ids; ids are below the vocabulary.
-using DecodeTokens = std::function<std::string(std::span<const std::uint32_t>)>;
-
 /// Reads the learner's trajectory log. Thread: one strand. Life: outlives its calls.
 class TrajectoryClient {
  public:
   virtual ~TrajectoryClient() = default;
-  /// The whole trajectory as JSON (docs/openapi.json, schema Trajectory).
+  /// The whole trajectory as JSON (common/view/trajectory_json.hpp).
   virtual Task<Result<nlohmann::json, TrajectoryError>> get(std::string rollout_id,
                                                             TimePoint deadline,
                                                             StopSource& stop) = 0;
@@ -45,11 +40,6 @@ class TrajectoryClient {
 };
 
 std::unique_ptr<TrajectoryClient> make_trajectory_client(const std::string& address,
-                                                         std::string token, DecodeTokens decode);
-
-/// A trajectory for people: turns with the text of each message and observation, calls, rewards,
-/// verdicts decoded, and the token arrays. Pure.
-nlohmann::json trajectory_json(const v1::Trajectory& trajectory, const DecodeTokens& decode);
-nlohmann::json line_json(const v1::TrajectoryLine& line);
+                                                         std::string token, DecodeIds decode);
 
 }  // namespace swage::controller

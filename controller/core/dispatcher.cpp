@@ -168,7 +168,8 @@ void Dispatcher::worker_died(const std::string& worker) {
 
 void Dispatcher::tick(TimePoint now) {
   for (auto& [name, worker] : workers_) {
-    if (now - worker.heard >= settings_.silence && !worker.silent) {
+    const bool quiet = now - worker.heard >= settings_.silence;
+    if (quiet && !worker.silent && load_of(name) > 0) {
       worker.silent = true;
       lose_all_of(name, "worker_lost");
     }

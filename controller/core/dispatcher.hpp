@@ -128,6 +128,8 @@ class Dispatcher {
   const DispatchCounters& counters() const { return counters_; }
   const LearnerStatus& status() const { return status_; }
   bool attached() const { return attached_; }
+  /// Every rollout of the run that the learner has, all stages.
+  std::size_t accepted_total() const { return completed_.size(); }
   InHand in_hand() const;
   std::size_t workers_connected() const;
   /// Cancels every rollout, e.g. at shutdown. They are not planned again.

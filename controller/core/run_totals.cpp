@@ -8,7 +8,6 @@ std::string weaker(const std::string& a, const std::string& b) {
 }
 
 void RunTotals::add(const RolloutAccount& account) {
-  if (account.end.delivered && account.end.infrastructure_cause.empty()) ++rollouts;
   for (const auto& [code, count] : account.evaluations) {
     verdicts[code] += count;
     evaluations += count;

@@ -21,7 +21,6 @@ struct StageRecord {
 /// What a run has used and produced so far; survives a restart of the controller as JSON in OUT.
 /// Pure.
 struct RunTotals {
-  std::uint64_t rollouts = 0;  ///< delivered to the learner
   std::uint64_t evaluations = 0;
   std::map<std::string, std::uint64_t> verdicts;  ///< by lower-case code
   std::uint64_t compile_count = 0;
