@@ -122,7 +122,7 @@ TEST_F(OutDirectoryTest, ASecretIsMadeOnceAndOnlyItsOwnerReadsIt) {
   struct stat info{};
   ASSERT_EQ(::stat(file->c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 0777U, 0600U);
-  EXPECT_EQ(read_file(*(*made)->secret("token")), content);
+  EXPECT_EQ(read_file(*(*made)->secret("token")).value_or(""), *content);
 }
 
 TEST_F(OutDirectoryTest, TotalsSurviveARestart) {
