@@ -1,0 +1,118 @@
+#include "gpu_pool/judge/adapters/control_channel.hpp"
+
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+namespace swage::judge {
+namespace {
+
+constexpr std::size_t kMaxPacket = 65536;
+constexpr std::size_t kMaxDescriptors = 250;
+constexpr int kMaxDepth = 8;
+
+/// Milliseconds until the deadline, rounded up, for poll.
+int remaining_ms(SteadyTime deadline) {
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(
+      deadline - std::chrono::steady_clock::now());
+  return static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, 1'000'000'000));
+}
+
+bool wait_for(int socket, short events, SteadyTime deadline) {
+  pollfd watched{socket, events, 0};
+  while (true) {
+    const int ready = ::poll(&watched, 1, remaining_ms(deadline));
+    if (ready > 0) return true;
+    if (ready == 0 || errno != EINTR) return false;
+  }
+}
+
+std::vector<Descriptor> take_descriptors(msghdr& header) {
+  std::vector<Descriptor> out;
+  for (cmsghdr* at = CMSG_FIRSTHDR(&header); at != nullptr; at = CMSG_NXTHDR(&header, at)) {
+    if (at->cmsg_level != SOL_SOCKET || at->cmsg_type != SCM_RIGHTS) continue;
+    const std::size_t count = (at->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+    for (std::size_t i = 0; i < count; ++i) {
+      int number = -1;
+      std::memcpy(&number, CMSG_DATA(at) + i * sizeof(int), sizeof number);
+      out.emplace_back(number);
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+std::optional<nlohmann::json> parse_packet(std::string_view text) {
+  bool too_deep = false;
+  const auto watch = [&](int depth, nlohmann::json::parse_event_t, nlohmann::json&) {
+    too_deep = too_deep || depth > kMaxDepth;
+    return !too_deep;
+  };
+  auto parsed = nlohmann::json::parse(text, watch, /*allow_exceptions=*/false);
+  if (too_deep || !parsed.is_object()) return std::nullopt;
+  return parsed;
+}
+
+Result<void, ChannelErrc> send_packet(int socket, const nlohmann::json& message,
+                                      const std::vector<int>& descriptors, SteadyTime deadline) {
+  std::string text = message.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  if (text.size() > kMaxPacket) return tl::unexpected(ChannelErrc::malformed);
+  iovec part{text.data(), text.size()};
+  msghdr header{};
+  header.msg_iov = &part;
+  header.msg_iovlen = 1;
+  std::vector<std::byte> ancillary(CMSG_SPACE(descriptors.size() * sizeof(int)));
+  if (!descriptors.empty()) {
+    header.msg_control = ancillary.data();
+    header.msg_controllen = ancillary.size();
+    cmsghdr* at = CMSG_FIRSTHDR(&header);
+    at->cmsg_level = SOL_SOCKET;
+    at->cmsg_type = SCM_RIGHTS;
+    at->cmsg_len = CMSG_LEN(descriptors.size() * sizeof(int));
+    std::memcpy(CMSG_DATA(at), descriptors.data(), descriptors.size() * sizeof(int));
+  }
+  while (true) {
+    if (::sendmsg(socket, &header, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0) return {};
+    if (errno == EINTR) continue;
+    if (errno != EAGAIN && errno != EWOULDBLOCK) return tl::unexpected(ChannelErrc::closed);
+    if (!wait_for(socket, POLLOUT, deadline)) return tl::unexpected(ChannelErrc::timed_out);
+  }
+}
+
+Result<Packet, ChannelErrc> receive_packet(int socket, SteadyTime deadline) {
+  std::string text(kMaxPacket + 1, '\0');
+  std::vector<std::byte> ancillary(CMSG_SPACE(kMaxDescriptors * sizeof(int)));
+  while (true) {
+    if (!wait_for(socket, POLLIN, deadline)) return tl::unexpected(ChannelErrc::timed_out);
+    iovec part{text.data(), text.size()};
+    msghdr header{};
+    header.msg_iov = &part;
+    header.msg_iovlen = 1;
+    header.msg_control = ancillary.data();
+    header.msg_controllen = ancillary.size();
+    const ssize_t got = ::recvmsg(socket, &header, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+    if (got < 0 && (errno == EINTR || errno == EAGAIN)) continue;
+    if (got < 0) return tl::unexpected(ChannelErrc::closed);
+    Packet packet;
+    packet.descriptors = take_descriptors(header);
+    if (got == 0) return tl::unexpected(ChannelErrc::closed);
+    if (static_cast<std::size_t>(got) > kMaxPacket || (header.msg_flags & MSG_TRUNC) != 0)
+      return tl::unexpected(ChannelErrc::malformed);
+    auto message = parse_packet(std::string_view(text).substr(0, static_cast<std::size_t>(got)));
+    if (!message) return tl::unexpected(ChannelErrc::malformed);
+    packet.message = std::move(*message);
+    return packet;
+  }
+}
+
+std::optional<std::pair<Descriptor, Descriptor>> make_socket_pair() {
+  int ends[2];
+  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) return std::nullopt;
+  return std::pair(Descriptor(ends[0]), Descriptor(ends[1]));
+}
+
+}  // namespace swage::judge

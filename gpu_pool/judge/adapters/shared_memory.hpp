@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/base/result.hpp"
+#include "gpu_pool/judge/adapters/descriptor.hpp"
+
+namespace swage::judge {
+
+/// Anonymous shared memory, mapped writable here. Errors of the system are texts for people.
+class SharedMemory {
+ public:
+  SharedMemory() = default;
+  /// Makes `bytes` (> 0) of zeroed memory. `name` shows in /proc.
+  static Result<SharedMemory, std::string> make(const char* name, std::size_t bytes);
+  /// Maps memory that another process made; its true size must be at least `bytes`.
+  static Result<SharedMemory, std::string> open(Descriptor descriptor, std::size_t bytes);
+  SharedMemory(SharedMemory&& other) noexcept;
+  SharedMemory& operator=(SharedMemory&& other) noexcept;
+  SharedMemory(const SharedMemory&) = delete;
+  SharedMemory& operator=(const SharedMemory&) = delete;
+  ~SharedMemory();
+
+  /// From here on nobody can map it writable, resize it, or lift the seals; mappings that exist
+  /// (ours) keep their rights.
+  Result<void, std::string> seal_against_new_writers();
+
+  std::span<std::byte> bytes() const { return {data_, size_}; }
+  std::size_t size() const { return size_; }
+  const Descriptor& descriptor() const { return descriptor_; }
+  explicit operator bool() const { return data_ != nullptr; }
+
+ private:
+  Descriptor descriptor_;
+  std::byte* data_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+/// A sealed memory file that holds `content`, to be passed to another process.
+Result<Descriptor, std::string> make_blob(const char* name, std::string_view content);
+/// The whole content of such a file, at most `limit` bytes.
+Result<std::string, std::string> read_blob(const Descriptor& blob, std::size_t limit);
+
+}  // namespace swage::judge

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <map>
+
+#include "gpu_pool/judge/adapters/descriptor.hpp"
+
+namespace swage::judge {
+
+/// Looks at the threads of one process through /proc, with files kept open so that a look costs
+/// microseconds. Thread: one.
+class ThreadWatch {
+ public:
+  ThreadWatch() = default;
+  explicit ThreadWatch(pid_t pid);
+
+  /// What the threads are doing.
+  enum class State {
+    running,  ///< at least one is not stopped
+    stopped,  ///< each is
+    gone,     ///< the process has ended
+  };
+  State look();
+
+  /// Nanoseconds that all threads together have waited for a processor; 0 if the kernel keeps no
+  /// such record.
+  double waited_ns();
+
+ private:
+  struct Files {
+    Descriptor stat;
+    Descriptor schedule;
+  };
+  void refresh();
+
+  pid_t pid_ = 0;
+  Descriptor folder_;
+  unsigned long links_ = 0;
+  std::map<pid_t, Files> threads_;
+};
+
+}  // namespace swage::judge

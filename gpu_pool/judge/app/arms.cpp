@@ -1,0 +1,181 @@
+#include "gpu_pool/judge/app/arms.hpp"
+
+#include <fcntl.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "gpu_pool/judge/app/endings.hpp"
+
+namespace swage::judge {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::chrono::milliseconds kBirth{20000};
+constexpr std::chrono::milliseconds kOrder{20000};
+constexpr std::uint64_t kSpareBytes = 256UL << 20;  // stacks and mappings besides the arena
+
+Ending cannot(const std::string& why) { return {Code::infra_error, why}; }
+
+Result<void, Ending> write_all(const fs::path& folder,
+                               const std::vector<std::pair<std::string, std::string>>& files) {
+  for (const auto& [path, content] : files) {
+    const fs::path at = folder / path;
+    std::error_code failed;
+    fs::create_directories(at.parent_path(), failed);
+    const int file = ::open(at.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+    const Descriptor open_file(file);
+    if (file < 0 || ::write(file, content.data(), content.size()) !=
+                        static_cast<ssize_t>(content.size()))
+      return tl::unexpected(cannot("cannot write the work space: " + at.string()));
+  }
+  return {};
+}
+
+/// Why a candidate's state cannot take the judge's weights; empty if it can.
+std::string state_difference(const std::vector<StateTensor>& own,
+                             const std::vector<StateTensor>& expected) {
+  std::map<std::string, TensorSpec> named;
+  for (const auto& tensor : own) named.emplace(tensor.name, tensor.spec);
+  for (const auto& tensor : expected) {
+    const auto found = named.find(tensor.name);
+    if (found == named.end()) return "ModelNew has no state named '" + tensor.name + "'";
+    if (found->second.shape != tensor.spec.shape || found->second.type != tensor.spec.type)
+      return "state '" + tensor.name + "' is " + describe(found->second) + " and must be " +
+             describe(tensor.spec);
+    named.erase(found);
+  }
+  return named.empty() ? ""
+                       : "ModelNew has a state '" + named.begin()->first + "' that Model lacks";
+}
+
+}  // namespace
+
+Arms::Arms(Descriptor zygote, std::vector<HostParts> residents, ArmSettings settings)
+    : zygote_(std::move(zygote)), settings_(std::move(settings)) {
+  for (auto& parts : residents) {
+    const Role role = parts.role;
+    Host host(std::move(parts));
+    if (!host.alive()) continue;  // it died between two evaluations: a new one is made
+    if (role == Role::task) task_was_resident_ = true;
+    hosts_.emplace(role, std::move(host));
+  }
+}
+
+Result<std::string, Ending> Arms::lay_task() {
+  const std::string folder = settings_.scratch + "/task";
+  if (fs::exists(folder)) return folder;
+  const auto written = write_all(folder, {{"model.py", settings_.task_source}});
+  if (!written) return tl::unexpected(written.error());
+  return folder;
+}
+
+Result<std::string, Ending> Arms::lay_solution(const Solution& solution) {
+  const std::string folder = settings_.scratch + "/candidate-" + std::to_string(workspaces_++);
+  auto files = solution.files;
+  std::erase_if(files, [](const auto& file) { return file.first == "model.py"; });
+  const auto written = write_all(folder, files);
+  if (!written) return tl::unexpected(written.error());
+  return folder;
+}
+
+Result<Host*, Ending> Arms::spawn(Role role, const std::string& workspace) {
+  HostOrder order;
+  order.role = role;
+  order.workspace = workspace;
+  order.cpus = settings_.host_cores;
+  if (role == Role::candidate)
+    order.memory_bytes = settings_.memory_bytes + settings_.plan.arena_bytes + kSpareBytes;
+  auto parts = zygote_.spawn(order);
+  if (!parts) return tl::unexpected(cannot(parts.error()));
+  hosts_.erase(role);
+  Host& host = hosts_.emplace(role, Host(std::move(*parts))).first->second;
+  const auto lacking = host.greet(settings_.plan.arena_bytes, kBirth);
+  if (!lacking) return tl::unexpected(cannot("a host does not start: " + lacking.error().message));
+  for (const auto& layer : *lacking)
+    if (std::ranges::find(missing_, layer) == missing_.end()) missing_.push_back(layer);
+  return &host;
+}
+
+Result<Host*, Ending> Arms::task() {
+  if (has(Role::task)) return &host(Role::task);
+  auto folder = lay_task();
+  if (!folder) return tl::unexpected(folder.error());
+  return spawn(Role::task, *folder);
+}
+
+Result<void, HostFailure> Arms::dress(Host& host, const Weights& weights, const Inputs& inputs,
+                                      const SharedMemory* writable) {
+  host.send(weights.message(), {weights.memory().descriptor().get()});
+  auto map = inputs.map_message();
+  map["writable"] = writable != nullptr;
+  const auto& memory = writable != nullptr ? *writable : inputs.memory();
+  host.send(map, {memory.descriptor().get()});
+  if (const auto done = host.answer("weights", {}, kOrder); !done)
+    return tl::unexpected(done.error());
+  if (const auto done = host.answer("map", {}, kOrder); !done) return tl::unexpected(done.error());
+  return host.arm(kOrder);
+}
+
+Result<void, Ending> Arms::begin_candidate(const Solution& solution, const KnownTask& task) {
+  auto folder = lay_solution(solution);
+  if (!folder) return tl::unexpected(folder.error());
+  auto library = make_blob("cuda_extension", solution.library);
+  if (!library) return tl::unexpected(cannot(library.error()));
+  library_ = std::move(*library);
+  const auto host = spawn(Role::candidate, *folder);
+  if (!host) return tl::unexpected(host.error());
+  (*host)->send({{"op", "load"},
+                 {"init_args", task.facts.init_args},
+                 {"init_seed", settings_.init_seed}},
+                {library_.get()});
+  return {};
+}
+
+Result<void, Ending> Arms::finish_candidate(const KnownTask& task, const Weights& weights,
+                                            const Inputs& inputs, const SharedMemory* writable) {
+  Host& candidate = host(Role::candidate);
+  const auto loaded = candidate.answer("load", {"state"}, settings_.plan.load);
+  if (!loaded) return tl::unexpected(candidate_ending(loaded.error()));
+  const auto state = parse_state((*loaded)["state"]);
+  if (!state)
+    return tl::unexpected(Ending{Code::protocol_error, "the candidate's state is malformed"});
+  if (const auto why = state_difference(*state, task.facts.state); !why.empty())
+    return tl::unexpected(Ending{Code::load_error, why});
+  const auto dressed = dress(candidate, weights, inputs, writable);
+  if (!dressed) return tl::unexpected(candidate_ending(dressed.error()));
+  return {};
+}
+
+Result<void, Ending> Arms::prepare(Role role, const KnownTask& task, const Weights& weights,
+                                   const Inputs& inputs) {
+  if (!has(role)) {
+    auto folder = lay_task();
+    if (!folder) return tl::unexpected(folder.error());
+    const auto made = spawn(role, *folder);
+    if (!made) return tl::unexpected(made.error());
+    const auto loaded = (*made)->ask({{"op", "load"},
+                                      {"init_args", task.facts.init_args},
+                                      {"init_seed", settings_.init_seed}},
+                                     {}, {"state"}, settings_.plan.load);
+    if (!loaded) return tl::unexpected(task_ending(loaded.error()));
+  }
+  const auto dressed = dress(host(role), weights, inputs, nullptr);
+  if (!dressed) return tl::unexpected(task_ending(dressed.error()));
+  return {};
+}
+
+std::vector<HostParts> Arms::release_residents(bool keep_task_host) {
+  std::vector<HostParts> out;
+  for (auto& [role, host] : hosts_) {
+    if (role == Role::candidate || (role == Role::task && !keep_task_host)) continue;
+    if (host.armed() && !host.park(kOrder)) continue;
+    if (role != Role::task && !host.ask({{"op", "release"}}, {}, {}, kOrder)) continue;
+    out.push_back(host.release());
+  }
+  hosts_.clear();
+  return out;
+}
+
+}  // namespace swage::judge

@@ -1,0 +1,181 @@
+#include "gpu_pool/judge/app/checker.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <mutex>
+
+#include "common/base/digest.hpp"
+#include "gpu_pool/judge/core/bands.hpp"
+
+namespace swage::judge {
+namespace {
+
+constexpr std::uint64_t kCompareBlock = 1U << 16;
+constexpr std::size_t kSamples = 512;  // words of a held result that are looked at again
+
+TensorView view_of(const Host& host, const Output& output) {
+  return {&output.spec, host.arena().data() + output.offset};
+}
+
+/// A checksum of words spread over a result.
+std::uint64_t sample(const Host& host, const Output& output) {
+  const auto bytes = host.arena().subspan(output.offset, output.bytes);
+  const std::size_t words = bytes.size() / 8;
+  std::uint64_t sum = 0;
+  for (std::size_t i = 0; i < std::min(words, kSamples); ++i) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, bytes.data() + 8 * (words <= kSamples ? i : i * (words / kSamples)), 8);
+    sum = sum * 0x9E3779B97F4A7C15ULL + word;
+  }
+  return sum;
+}
+
+bool overlap(const Output& a, const Output& b) {
+  return a.bytes > 0 && b.bytes > 0 && a.offset < b.offset + b.bytes &&
+         b.offset < a.offset + a.bytes;
+}
+
+Ending ending(Code code, std::string why) { return {code, std::move(why)}; }
+
+std::string number(std::size_t i, const CallOutputs& outputs) {
+  return outputs.container == 0 ? "the result" : "result " + std::to_string(i);
+}
+
+}  // namespace
+
+Result<void, Ending> Checker::accept_expected(const CallOutputs& expected) const {
+  std::uint64_t elements = 0;
+  for (const auto& output : expected.outputs) {
+    if (output.region != Output::Region::arena || output.reused)
+      return tl::unexpected(
+          ending(Code::task_invalid, "the task returns an input, or the same storage twice"));
+    elements += element_count(output.spec).value_or(0);
+  }
+  if (elements == 0)
+    return tl::unexpected(ending(Code::task_invalid, "the task returns no elements"));
+  return {};
+}
+
+Result<void, Ending> Checker::same_metadata(const CallOutputs& got,
+                                            const CallOutputs& expected) const {
+  if (got.container != expected.container || got.outputs.size() != expected.outputs.size())
+    return tl::unexpected(ending(Code::wrong_metadata,
+                                 "forward returned " + std::to_string(got.outputs.size()) +
+                                     " results in another container or number than the reference"));
+  for (std::size_t i = 0; i < got.outputs.size(); ++i) {
+    const TensorSpec& mine = got.outputs[i].spec;
+    const TensorSpec& theirs = expected.outputs[i].spec;
+    if (mine.type != theirs.type || mine.shape != theirs.shape)
+      return tl::unexpected(ending(Code::wrong_metadata, number(i, got) + " is " + describe(mine) +
+                                                             " and must be " + describe(theirs)));
+    if (mine.stride != theirs.stride && !is_contiguous(mine))
+      return tl::unexpected(ending(Code::wrong_metadata,
+                                   number(i, got) + " is neither contiguous nor strided like the "
+                                                    "reference's"));
+  }
+  return {};
+}
+
+Result<void, Ending> Checker::own_storage(const Host& candidate, const CallOutputs& got) {
+  for (std::size_t i = 0; i < got.outputs.size(); ++i) {
+    const Output& output = got.outputs[i];
+    if (output.region == Output::Region::inputs)
+      return tl::unexpected(ending(Code::aliased, number(i, got) + " shares storage with an input"));
+    if (output.reused)
+      return tl::unexpected(
+          ending(Code::aliased, number(i, got) + " has the storage of an earlier result"));
+    for (const Held& held : held_)
+      for (const Output& earlier : held.outputs.outputs)
+        if (overlap(output, earlier))
+          return tl::unexpected(
+              ending(Code::aliased, number(i, got) + " has the storage of an earlier result"));
+  }
+  for (const Held& held : held_)
+    for (std::size_t i = 0; i < held.outputs.outputs.size(); ++i)
+      if (sample(candidate, held.outputs.outputs[i]) != held.samples[i])
+        return tl::unexpected(ending(Code::aliased, "an earlier result was changed by a later call"));
+  return {};
+}
+
+Comparison Checker::compare_whole(const TensorView& a, const TensorView& b, Tolerance tolerance) {
+  Comparison total;
+  std::mutex adding;
+  room_.share_range(element_count(*a.spec).value_or(0), kCompareBlock,
+                    [&](std::uint64_t begin, std::uint64_t end) {
+                      const Comparison part = compare(a, b, tolerance, begin, end);
+                      const std::lock_guard lock(adding);
+                      total = merge(total, part);
+                    });
+  return total;
+}
+
+Comparison Checker::compare_calls(const Host& host, const CallOutputs& a, const CallOutputs& b,
+                                  Tolerance tolerance) {
+  Comparison total;
+  for (std::size_t i = 0; i < a.outputs.size(); ++i)
+    total = merge(total, compare_whole(view_of(host, a.outputs[i]), view_of(host, b.outputs[i]),
+                                       tolerance));
+  return total;
+}
+
+Result<void, Ending> Checker::judge(const Host& candidate, const CallOutputs& got,
+                                    const Host& eager, const CallOutputs& expected,
+                                    CheckRecord& record) {
+  if (const auto same = same_metadata(got, expected); !same) return same;
+  if (const auto own = own_storage(candidate, got); !own) return own;
+  for (const auto& output : got.outputs)
+    if (!bands_intact(candidate.arena(), output.storage_offset, output.storage_bytes))
+      return tl::unexpected(ending(Code::oob_write, "forward wrote outside its result"));
+  Comparison total;
+  for (std::size_t i = 0; i < got.outputs.size(); ++i)
+    total = merge(total, compare_whole(view_of(candidate, got.outputs[i]),
+                                       view_of(eager, expected.outputs[i]), plan_.tolerance));
+  record.elements = total.elements;
+  record.max_abs = total.max_abs;
+  record.passed = total.passed() && total.elements > 0;
+  Held held{got, {}};
+  for (const auto& output : got.outputs) held.samples.push_back(sample(candidate, output));
+  held_.push_back(std::move(held));
+  if (held_.size() > 2) held_.pop_front();
+  if (total.elements == 0)
+    return tl::unexpected(ending(Code::infra_error, "no element was compared"));
+  if (total.nonfinite > 0)
+    return tl::unexpected(ending(Code::nonfinite, std::to_string(total.nonfinite) + " of " +
+                                                      std::to_string(total.elements) +
+                                                      " elements are not finite"));
+  if (total.outside > 0)
+    return tl::unexpected(
+        ending(Code::mismatch, std::to_string(total.outside) + " of " +
+                                   std::to_string(total.elements) +
+                                   " elements are outside the tolerance; largest difference " +
+                                   std::to_string(total.max_abs)));
+  return {};
+}
+
+Result<void, Ending> Checker::judge_repeat(const Host& candidate, const CallOutputs& first,
+                                           const CallOutputs& second, CheckRecord& record) {
+  const Tolerance quarter{plan_.tolerance.absolute / 4, plan_.tolerance.relative / 4};
+  const Comparison total = compare_calls(candidate, second, first, quarter);
+  record.elements = total.elements;
+  record.max_abs = total.max_abs;
+  // NaN where eager has one too is no sign of chance: the gate has looked at it already.
+  record.passed = total.outside <= total.expected_nonfinite;
+  if (record.passed) return {};
+  return tl::unexpected(
+      ending(Code::nondeterministic, "the same input gave two results; largest difference " +
+                                         std::to_string(total.max_abs)));
+}
+
+void Checker::draw_end_bands(Host& host) {
+  const auto arena = host.arena();
+  std::ranges::fill(arena.first(kEndBandBytes), kBandByte);
+  std::ranges::fill(arena.last(kEndBandBytes), kBandByte);
+}
+
+Result<void, Ending> Checker::end_bands(const Host& host) {
+  const auto arena = host.arena();
+  if (band_intact(arena.first(kEndBandBytes)) && band_intact(arena.last(kEndBandBytes))) return {};
+  return tl::unexpected(ending(Code::oob_write, "forward wrote outside its memory"));
+}
+
+}  // namespace swage::judge

@@ -1,0 +1,70 @@
+#include "gpu_pool/judge/app/endings.hpp"
+
+#include <sys/wait.h>
+
+#include <csignal>
+#include <cstring>
+
+#include "common/asio/process.hpp"
+
+namespace swage::judge {
+namespace {
+
+using Kind = HostFailure::Kind;
+
+Ending candidate_words(const HostFailure& failure) {
+  const std::string last = last_line(failure.message);
+  if (failure.category == "memory") return {Code::oom, "the candidate ran out of memory: " + last};
+  if (failure.category == "metadata") return {Code::wrong_metadata, last};
+  if (failure.stage == "load") return {Code::load_error, "model_new.py does not load: " + last};
+  if (failure.stage == "weights")
+    return {Code::load_error, "load_state_dict failed: " + last};
+  return {Code::crash, "forward raised " + last};
+}
+
+}  // namespace
+
+std::string last_line(const std::string& text) {
+  std::size_t end = text.find_last_not_of(" \n\t");
+  if (end == std::string::npos) return {};
+  const std::size_t begin = text.rfind('\n', end);
+  return text.substr(begin == std::string::npos ? 0 : begin + 1,
+                     end - (begin == std::string::npos ? 0 : begin + 1) + 1);
+}
+
+Ending candidate_ending(const HostFailure& failure) {
+  switch (failure.kind) {
+    case Kind::died:
+      if (failure.memory_full)
+        return {Code::oom, "the candidate's process ended at its memory limit"};
+      return {Code::crash,
+              "the candidate's process ended with " + describe_status(failure.wait_status)};
+    case Kind::timed_out:
+      return {Code::timeout, "the candidate took too long (" + failure.stage + ")"};
+    case Kind::failed:
+      return candidate_words(failure);
+    case Kind::protocol:
+      return {Code::protocol_error, failure.message};
+  }
+  return {};
+}
+
+Ending task_ending(const HostFailure& failure) {
+  switch (failure.kind) {
+    case Kind::died:
+      if (WIFSIGNALED(failure.wait_status) && WTERMSIG(failure.wait_status) == SIGKILL)
+        return {Code::infra_error, "a host of the task was killed"};
+      return {Code::task_invalid,
+              "the task's process ended with " + describe_status(failure.wait_status)};
+    case Kind::timed_out:
+      return {Code::task_invalid, "the task took too long (" + failure.stage + ")"};
+    case Kind::failed:
+      return {Code::task_invalid, "the task failed (" + failure.stage + "): " +
+                                      last_line(failure.message)};
+    case Kind::protocol:
+      return {Code::infra_error, failure.message};
+  }
+  return {};
+}
+
+}  // namespace swage::judge

@@ -1,0 +1,328 @@
+#include "gpu_pool/judge/app/evaluation.hpp"
+
+#include <sys/utsname.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstring>
+#include <fstream>
+
+#include "common/base/digest.hpp"
+#include "common/base/files.hpp"
+#include "gpu_pool/judge/app/endings.hpp"
+#include "gpu_pool/judge/app/rounds.hpp"
+#include "gpu_pool/judge/core/recipe.hpp"
+
+namespace swage::judge {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+
+constexpr std::uint64_t kAdmissionSet = 1U << 20;  // content numbers of the admission's own calls
+
+Root draw_root(const std::string& given) {
+  Root root{};
+  const std::string bytes = given.empty() ? random_bytes(root.size()) : from_hex(given);
+  if (bytes.size() == root.size()) std::memcpy(root.data(), bytes.data(), root.size());
+  return root;
+}
+
+std::uint32_t milliseconds_since(steady_clock::time_point begin) {
+  return static_cast<std::uint32_t>(
+      std::chrono::duration_cast<milliseconds>(steady_clock::now() - begin).count());
+}
+
+/// The same start of the generator for every arm of a task: it decides only what a model keeps
+/// outside its state, for the judge sets the state.
+std::uint64_t init_seed_of(const std::string& task_source) {
+  return std::stoull(sha256_hex(task_source).substr(0, 15), nullptr, 16);
+}
+
+ArmSettings arm_settings(const SessionBegin& begin, const Plan& plan) {
+  return {begin.scratch,
+          begin.host_cores,
+          begin.memory_bytes,
+          begin.request.task_source,
+          init_seed_of(begin.request.task_source),
+          plan};
+}
+
+bool is_memory_fault(const HostFailure& failure) {
+  if (failure.kind != HostFailure::Kind::died || !WIFSIGNALED(failure.wait_status)) return false;
+  const int number = WTERMSIG(failure.wait_status);
+  return number == SIGSEGV || number == SIGBUS;
+}
+
+}  // namespace
+
+Evaluation::Evaluation(Session& session, Assignment assignment)
+    : session_(session),
+      begin_(std::move(assignment.begin)),
+      plan_(plan_for(begin_.request)),
+      root_(draw_root(begin_.seed)),
+      task_(std::move(assignment.task)),
+      room_(begin_.judge_cores, begin_.host_cores),
+      arms_(std::move(assignment.zygote), std::move(assignment.residents),
+            arm_settings(begin_, plan_)),
+      checker_(plan_, room_),
+      started_(steady_clock::now()),
+      phase_started_(started_) {}
+
+void Evaluation::enter(const std::string& phase) {
+  if (!record_.phase.empty()) record_.phase_ms[record_.phase] += milliseconds_since(phase_started_);
+  record_.phase = phase;
+  phase_started_ = steady_clock::now();
+  session_.progress(phase, 0, 0);
+}
+
+void Evaluation::describe_machine() {
+  utsname kernel{};
+  ::uname(&kernel);
+  record_.device_driver = kernel.release;
+  std::ifstream cpuinfo("/proc/cpuinfo");
+  for (std::string line; std::getline(cpuinfo, line);)
+    if (line.starts_with("model name")) {
+      record_.device_name = line.substr(line.find(':') + 2);
+      break;
+    }
+  if (const auto id = read_file("/etc/machine-id")) record_.device_uuid = id->substr(0, 32);
+  record_.torch = begin_.torch;
+  record_.missing_layers = begin_.missing_layers;
+  if (!begin_.seed.empty()) record_.missing_layers.emplace_back("given seed");
+  for (const auto& layer : arms_.missing())
+    if (std::ranges::find(record_.missing_layers, layer) == record_.missing_layers.end())
+      record_.missing_layers.push_back(layer);
+}
+
+Result<void, Ending> Evaluation::know_task() {
+  if (!task_) {
+    auto host = arms_.task();
+    if (!host) return tl::unexpected(host.error());
+    auto learned = learn_task(**host, root_);
+    if (!learned) return tl::unexpected(learned.error());
+    task_ = std::move(*learned);
+    task_is_new_ = true;
+  }
+  const auto& args = task_->facts.args;
+  const bool opaque =
+      std::ranges::any_of(args, [](const auto& a) { return a.tensor && !a.recipe; });
+  Host* task_host = nullptr;
+  if (opaque) {
+    const bool loaded = task_is_new_ || arms_.has(Role::task);
+    auto host = arms_.task();
+    if (!host) return tl::unexpected(host.error());
+    task_host = *host;
+    if (!loaded) {
+      const auto described = task_host->ask({{"op", "task"}, {"seed", 0}}, {},
+                                            {"init_args", "args", "state"}, milliseconds(60000));
+      if (!described) return tl::unexpected(task_ending(described.error()));
+    }
+  }
+  auto inputs = Inputs::make(task_->facts, root_, task_host);
+  if (!inputs) return tl::unexpected(inputs.error());
+  inputs_ = std::move(*inputs);
+  auto weights = Weights::make(task_->facts.state, task_->initial_state, root_);
+  if (!weights) return tl::unexpected(weights.error());
+  weights_ = std::move(*weights);
+  return {};
+}
+
+milliseconds Evaluation::call_limit() const {
+  const auto scaled = milliseconds(static_cast<std::int64_t>(plan_.call_factor * eager_us_ / 1e3));
+  return std::max(plan_.least_call, scaled);
+}
+
+Result<Host::Call, Ending> Evaluation::call(Role role, milliseconds limit) {
+  auto result = arms_.host(role).call(Operation::forward, inputs_->bytes(), limit);
+  if (result) return std::move(*result);
+  const HostFailure& failure = result.error();
+  if (role != Role::candidate) return tl::unexpected(task_ending(failure));
+  record_.log += failure.kind == HostFailure::Kind::failed ? failure.message : std::string();
+  Ending ending = candidate_ending(failure);
+  if (is_memory_fault(failure)) ending = explain_crash(std::move(ending), failure.wait_status);
+  return tl::unexpected(std::move(ending));
+}
+
+/// A write to an input faults, like any wild pointer: one more candidate with inputs that it may
+/// write tells the two apart.
+Ending Evaluation::explain_crash(Ending crash, int /*wait_status*/) {
+  record_.log += arms_.host(Role::candidate).log();
+  auto writable = inputs_->copy();
+  if (!writable) return crash;
+  if (!arms_.begin_candidate(solution_, *task_)) return crash;
+  if (!arms_.finish_candidate(*task_, *weights_, *inputs_, &*writable)) return crash;
+  // How this call ends does not matter: only what it leaves behind.
+  std::ignore = arms_.host(Role::candidate)
+                    .call(Operation::forward, inputs_->bytes(), plan_.first_call);
+  const auto before = inputs_->memory().bytes();
+  if (std::memcmp(before.data(), writable->bytes().data(), before.size()) == 0) return crash;
+  return {Code::input_mutated, "forward wrote to an input"};
+}
+
+/// What a task must satisfy before anybody is judged by it. Runs once, when it is learned.
+Result<void, Ending> Evaluation::admit_task() {
+  const Tolerance quarter{plan_.tolerance.absolute / 4, plan_.tolerance.relative / 4};
+  Host& eager = arms_.host(Role::eager);
+  const auto invalid = [](std::string why) {
+    return tl::unexpected(Ending{Code::task_invalid, std::move(why)});
+  };
+  if (const auto written = inputs_->write(kAdmissionSet, room_); !written) return written;
+  const auto first = call(Role::eager, plan_.first_call);
+  if (!first) return tl::unexpected(first.error());
+  if (const auto usable = checker_.accept_expected(first->outputs); !usable) return usable;
+  const auto again = call(Role::eager, plan_.first_call);
+  if (!again) return tl::unexpected(again.error());
+  const Comparison same = checker_.compare_calls(eager, again->outputs, first->outputs, quarter);
+  if (same.expected_nonfinite > 0) return invalid("the reference's result is not finite");
+  if (!same.passed()) return invalid("the reference gives two results for the same input");
+  if (const auto written = inputs_->write(kAdmissionSet + 1, room_); !written) return written;
+  const auto other = call(Role::eager, plan_.first_call);
+  if (!other) return tl::unexpected(other.error());
+  const Comparison moved =
+      checker_.compare_calls(eager, other->outputs, again->outputs, plan_.tolerance);
+  if (moved.passed()) return invalid("the reference's result does not depend on the inputs");
+  eager_us_ = other->window_us;
+  return {};
+}
+
+Result<void, Ending> Evaluation::prepare_arms() {
+  if (const auto ready = arms_.prepare(Role::eager, *task_, *weights_, *inputs_); !ready)
+    return ready;
+  if (task_is_new_)
+    if (const auto admitted = admit_task(); !admitted) return admitted;
+  if (plan_.looks.empty()) return {};
+  return arms_.prepare(Role::compile, *task_, *weights_, *inputs_);
+}
+
+Result<void, Ending> Evaluation::one_check(std::uint32_t set, const char* kind) {
+  if (const auto written = inputs_->write(set, room_); !written) return written;
+  const bool first = set == 0;
+  auto expected = call(Role::eager, first ? plan_.first_call : call_limit());
+  if (!expected) return tl::unexpected(expected.error());
+  eager_us_ = expected->window_us;
+  if (const auto usable = checker_.accept_expected(expected->outputs); !usable) return usable;
+  auto got = call(Role::candidate, first ? plan_.first_call : call_limit());
+  if (!got) return tl::unexpected(got.error());
+  CheckRecord record{kind, inputs_->distribution(), set, 0, 0, false};
+  const auto judged = checker_.judge(arms_.host(Role::candidate), got->outputs,
+                                     arms_.host(Role::eager), expected->outputs, record);
+  record_.checks.push_back(record);
+  last_candidate_ = std::move(got->outputs);
+  last_eager_ = std::move(expected->outputs);
+  return judged;
+}
+
+Result<void, Ending> Evaluation::repeat_check() {
+  const CallOutputs first = last_candidate_;
+  auto again = call(Role::candidate, call_limit());
+  if (!again) return tl::unexpected(again.error());
+  CheckRecord record{"repeat", inputs_->distribution(), 0, 0, 0, false};
+  const Host& candidate = arms_.host(Role::candidate);
+  auto judged =
+      checker_.judge(candidate, again->outputs, arms_.host(Role::eager), last_eager_, record);
+  // Chance shows as a difference to the first result, whichever of the two is right.
+  const bool comparable = judged || judged.error().code == Code::mismatch;
+  if (comparable) judged = checker_.judge_repeat(candidate, first, again->outputs, record);
+  record_.checks.push_back(record);
+  return judged;
+}
+
+Result<void, Ending> Evaluation::check_candidate() {
+  enter("first_call");
+  if (const auto checked = one_check(0, "random"); !checked) return checked;
+  enter("checks");
+  if (const auto repeated = repeat_check(); !repeated) return repeated;
+  std::uint64_t elements = 0;
+  for (const auto& output : last_eager_.outputs)
+    elements += element_count(output.spec).value_or(0);
+  const bool small = elements < plan_.small_elements;
+  const std::uint32_t count = small ? plan_.checks_if_small : plan_.checks;
+  for (std::uint32_t set = 1; set < count; ++set) {
+    if (const auto checked = one_check(set, "random"); !checked) return checked;
+    session_.progress("checks", set + 1, count);
+  }
+  return {};
+}
+
+Result<void, Ending> Evaluation::warm_compile() {
+  for (std::uint32_t i = 0; i < plan_.warm_ups; ++i) {
+    const auto warm = call(Role::compile, i == 0 ? plan_.compile_call : plan_.first_call);
+    if (!warm) return tl::unexpected(warm.error());
+  }
+  return {};
+}
+
+Result<void, Ending> Evaluation::time_candidate() {
+  enter("warm_up");
+  if (const auto warm = warm_compile(); !warm) return warm;
+  enter("timing");
+  Rounds rounds(plan_, root_, room_, arms_, *inputs_, checker_,
+                [this](std::uint32_t done, std::uint32_t total) {
+                  session_.progress("timing", done, total);
+                });
+  const auto ran = rounds.run();
+  record_.checks.insert(record_.checks.end(), rounds.checks().begin(), rounds.checks().end());
+  record_.timing = rounds.timing();
+  record_.tier = rounds.tier();
+  return ran;
+}
+
+Result<void, Ending> Evaluation::steps() {
+  enter("load");
+  auto solution = decode_bundle(begin_.request.bundle);
+  if (!solution) return tl::unexpected(Ending{Code::infra_error, solution.error()});
+  solution_ = std::move(*solution);
+  record_.solution_digest = solution_.id;
+  record_.toolchain = solution_.toolchain;
+  if (solution_.library.empty()) {
+    record_.log = solution_.compile_error;
+    return tl::unexpected(Ending{Code::compile_error, "the solution does not compile"});
+  }
+  record_.library_digest = sha256_hex(solution_.library);
+  if (task_)  // else the candidate must wait until the task is known
+    if (const auto begun = arms_.begin_candidate(solution_, *task_); !begun) return begun;
+  if (const auto known = know_task(); !known) return known;
+  if (const auto ready = prepare_arms(); !ready) return ready;
+  if (!arms_.has(Role::candidate))
+    if (const auto begun = arms_.begin_candidate(solution_, *task_); !begun) return begun;
+  if (const auto ready = arms_.finish_candidate(*task_, *weights_, *inputs_, nullptr); !ready)
+    return ready;
+  Checker::draw_end_bands(arms_.host(Role::candidate));
+  if (const auto checked = check_candidate(); !checked) return checked;
+  if (const auto whole = Checker::end_bands(arms_.host(Role::candidate)); !whole) return whole;
+  if (plan_.looks.empty()) {
+    record_.tier = 1;
+    return {};
+  }
+  if (const auto timed = time_candidate(); !timed) return timed;
+  return Checker::end_bands(arms_.host(Role::candidate));
+}
+
+std::string Evaluation::run() {
+  record_.root_seed =
+      to_hex(std::string_view(reinterpret_cast<const char*>(root_.data()), root_.size()));
+  if (const auto done = steps(); !done) {
+    record_.ending = done.error();
+    record_.tier = 0;
+  }
+  const std::string ended_in = record_.phase;
+  enter("wind_up");
+  if (arms_.has(Role::candidate)) record_.log += arms_.host(Role::candidate).log();
+  describe_machine();
+  if (task_is_new_ && record_.ending.code != Code::task_invalid) session_.facts(*task_);
+  const bool keep_task_host = task_ && inputs_ && inputs_->distribution() == "opaque";
+  const bool sound = record_.ending.code != Code::task_invalid &&
+                     record_.ending.code != Code::infra_error;
+  if (sound)
+    for (auto& parts : arms_.release_residents(keep_task_host)) session_.keep(std::move(parts));
+  enter("done");
+  if (record_.ending.code != Code::ok) record_.phase = ended_in;
+  if (begin_.request.mode == Mode::score)
+    record_.reward = reward_of(record_.ending.code, record_.tier);
+  record_.total_ms = milliseconds_since(started_);
+  return encode_verdict(begin_.request, record_);
+}
+
+}  // namespace swage::judge

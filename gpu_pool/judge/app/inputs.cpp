@@ -1,0 +1,159 @@
+#include "gpu_pool/judge/app/inputs.hpp"
+
+#include <cstring>
+
+#include "gpu_pool/judge/app/endings.hpp"
+#include "gpu_pool/judge/core/recipe.hpp"
+#include "gpu_pool/judge/core/weights.hpp"
+
+namespace swage::judge {
+namespace {
+
+constexpr std::uint64_t kPage = 4096;
+constexpr std::uint64_t kInputPurpose = 1;
+constexpr std::uint64_t kWeightPurpose = 2;
+constexpr std::uint64_t kOpaquePurpose = 3;
+constexpr std::chrono::milliseconds kTaskLimit{30000};
+
+std::uint64_t span_bytes(const TensorSpec& spec) {
+  return span_elements(spec).value_or(0) * size_of(spec.type);
+}
+
+Ending no_memory(const std::string& why) { return {Code::infra_error, "no shared memory: " + why}; }
+
+}  // namespace
+
+Layout page_layout(const std::vector<TensorSpec>& specs) {
+  Layout out;
+  for (const auto& spec : specs) {
+    out.offsets.push_back(out.bytes);
+    out.bytes += (span_bytes(spec) + kPage - 1) / kPage * kPage;
+  }
+  if (out.bytes == 0) out.bytes = kPage;
+  return out;
+}
+
+Result<Inputs, Ending> Inputs::make(const TaskFacts& facts, const Root& root, Host* task_host) {
+  Inputs out;
+  out.facts_ = &facts;
+  out.root_ = root;
+  out.task_host_ = task_host;
+  std::vector<TensorSpec> specs;
+  for (std::size_t i = 0; i < facts.args.size(); ++i) {
+    if (!facts.args[i].tensor) continue;
+    if (!facts.args[i].recipe) out.opaque_.push_back(out.tensors_.size());
+    out.tensors_.push_back(i);
+    specs.push_back(*facts.args[i].tensor);
+  }
+  out.layout_ = page_layout(specs);
+  auto memory = SharedMemory::make("inputs", out.layout_.bytes);
+  if (!memory) return tl::unexpected(no_memory(memory.error()));
+  std::memset(memory->bytes().data(), 0xFF, memory->size());  // NaN behind each payload
+  if (const auto sealed = memory->seal_against_new_writers(); !sealed)
+    return tl::unexpected(no_memory(sealed.error()));
+  out.memory_ = std::move(*memory);
+  if (!out.opaque_.empty()) {
+    auto staging = SharedMemory::make("staging", out.layout_.bytes);
+    if (!staging) return tl::unexpected(no_memory(staging.error()));
+    out.staging_ = std::move(*staging);
+  }
+  return out;
+}
+
+Result<void, Ending> Inputs::write(std::uint64_t set, Room& room) {
+  for (std::size_t i = 0; i < tensors_.size(); ++i) {
+    const Argument& argument = facts_->args[tensors_[i]];
+    if (!argument.recipe) continue;
+    const TensorSpec& spec = *argument.tensor;
+    const auto buffer = memory_.bytes().subspan(layout_.offsets[i], span_bytes(spec));
+    const std::uint64_t key = derive_key(root_, kInputPurpose, set << 16U | i);
+    const std::uint64_t count = span_elements(spec).value_or(0);
+    const bool divisible = argument.recipe->law != Law::perm;
+    room.share_range(count, divisible ? kFillBlock : std::max<std::uint64_t>(count, 1),
+                     [&](std::uint64_t begin, std::uint64_t end) {
+                       fill(*argument.recipe, spec.type, key, buffer, begin, end);
+                     });
+  }
+  return opaque_.empty() ? Result<void, Ending>() : write_opaque(set);
+}
+
+Result<void, Ending> Inputs::write_opaque(std::uint64_t set) {
+  nlohmann::json places = nlohmann::json::array();
+  for (const std::size_t position : opaque_) {
+    const std::size_t index = tensors_[position];
+    auto place = place_json(*facts_->args[index].tensor, layout_.offsets[position]);
+    place["index"] = index;
+    places.push_back(std::move(place));
+  }
+  const std::uint64_t seed = derive_key(root_, kOpaquePurpose, set) >> 1U;
+  const auto done = task_host_->ask(
+      {{"op", "inputs"}, {"bytes", layout_.bytes}, {"tensors", std::move(places)}, {"seed", seed}},
+      {staging_.descriptor().get()}, {}, kTaskLimit);
+  if (!done) return tl::unexpected(task_ending(done.error()));
+  for (const std::size_t position : opaque_) {
+    const std::uint64_t bytes = span_bytes(*facts_->args[tensors_[position]].tensor);
+    std::memcpy(memory_.bytes().data() + layout_.offsets[position],
+                staging_.bytes().data() + layout_.offsets[position], bytes);
+  }
+  return {};
+}
+
+nlohmann::json Inputs::map_message() const {
+  nlohmann::json args = nlohmann::json::array();
+  std::size_t position = 0;
+  for (const auto& argument : facts_->args) {
+    if (argument.tensor) {
+      args.push_back({{"tensor", place_json(*argument.tensor, layout_.offsets[position++])}});
+    } else {
+      args.push_back({{"value", argument.value}});
+    }
+  }
+  return {{"op", "map"}, {"bytes", layout_.bytes}, {"args", std::move(args)}, {"writable", false}};
+}
+
+Result<void, HostFailure> Inputs::map_into(Host& host) const {
+  const auto mapped = host.ask(map_message(), {memory_.descriptor().get()}, {}, kTaskLimit);
+  if (!mapped) return tl::unexpected(mapped.error());
+  return {};
+}
+
+Result<SharedMemory, std::string> Inputs::copy() const {
+  auto memory = SharedMemory::make("replay", layout_.bytes);
+  if (memory) std::memcpy(memory->bytes().data(), memory_.bytes().data(), layout_.bytes);
+  return memory;
+}
+
+Result<Weights, Ending> Weights::make(const std::vector<StateTensor>& state,
+                                      const std::string& initial, const Root& root) {
+  Weights out;
+  out.state_ = &state;
+  std::vector<TensorSpec> specs;
+  for (const auto& tensor : state) specs.push_back(tensor.spec);
+  out.layout_ = page_layout(specs);
+  if (initial.size() != out.layout_.bytes)
+    return tl::unexpected(Ending{Code::infra_error, "the task's initial state is incomplete"});
+  auto memory = SharedMemory::make("weights", out.layout_.bytes);
+  if (!memory) return tl::unexpected(no_memory(memory.error()));
+  std::memcpy(memory->bytes().data(), initial.data(), initial.size());
+  for (std::size_t i = 0; i < state.size(); ++i) {
+    const auto values =
+        memory->bytes().subspan(out.layout_.offsets[i], span_bytes(state[i].spec));
+    perturb_weights(state[i].name, state[i].spec.type, derive_key(root, kWeightPurpose, i), values);
+  }
+  if (const auto sealed = memory->seal_against_new_writers(); !sealed)
+    return tl::unexpected(no_memory(sealed.error()));
+  out.memory_ = std::move(*memory);
+  return out;
+}
+
+nlohmann::json Weights::message() const {
+  nlohmann::json tensors = nlohmann::json::array();
+  for (std::size_t i = 0; i < state_->size(); ++i) {
+    auto place = place_json((*state_)[i].spec, layout_.offsets[i]);
+    place["name"] = (*state_)[i].name;
+    tensors.push_back(std::move(place));
+  }
+  return {{"op", "weights"}, {"bytes", layout_.bytes}, {"tensors", std::move(tensors)}};
+}
+
+}  // namespace swage::judge

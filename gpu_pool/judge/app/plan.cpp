@@ -1,0 +1,19 @@
+#include "gpu_pool/judge/app/plan.hpp"
+
+namespace swage::judge {
+
+Plan plan_for(const JudgeRequest& request) {
+  Plan plan;
+  if (request.mode == Mode::verify) return plan;
+  if (request.one_machine) {
+    plan.looks = {{12, 3}};
+    plan.offset_calls = 6;
+  } else if (request.mode == Mode::profile) {
+    plan.looks = {{20, 6}};
+  } else {
+    plan.looks = {{30, 9}, {60, 21}, {120, 47}};
+  }
+  return plan;
+}
+
+}  // namespace swage::judge

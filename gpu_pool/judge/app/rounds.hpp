@@ -1,0 +1,53 @@
+#pragma once
+
+#include <functional>
+
+#include "gpu_pool/judge/app/arms.hpp"
+#include "gpu_pool/judge/app/checker.hpp"
+
+namespace swage::judge {
+
+/// The measured part of an evaluation (design judge.md, section 4): rounds of all arms in random
+/// order on fresh inputs, until the stopping rule is content. Thread: one.
+class Rounds {
+ public:
+  using Report = std::function<void(std::uint32_t done, std::uint32_t total)>;
+  Rounds(const Plan& plan, const Root& root, Room& room, Arms& arms, Inputs& inputs,
+         Checker& checker, Report report);
+
+  /// Errors: what the candidate did wrong in a timed call, or timing_unstable. On success, and with
+  /// timing_unstable, timing() is filled.
+  Result<void, Ending> run();
+  const std::optional<TimingRecord>& timing() const { return timing_; }
+  const std::vector<CheckRecord>& checks() const { return checks_; }
+  std::uint32_t tier() const { return tier_; }
+
+ private:
+  struct Round {
+    std::map<Role, double> window_us;
+    std::string void_reason;  // empty: it counts
+  };
+  Result<Round, Ending> one(std::uint64_t number);
+  Result<Host::Call, Ending> timed_call(Role role);
+  Result<void, Ending> empty_call();
+  std::vector<Role> order(std::uint64_t number) const;
+  void summarise(std::uint32_t looks, std::size_t j);
+  bool settled() const;
+
+  const Plan& plan_;
+  const Root& root_;
+  Room& room_;
+  Arms& arms_;
+  Inputs& inputs_;
+  Checker& checker_;
+  Report report_;
+  std::map<Role, std::vector<double>> windows_;  // of valid rounds
+  std::vector<double> empties_;
+  std::map<std::string, std::uint32_t> voided_;
+  double call_limit_us_ = 0;
+  std::optional<TimingRecord> timing_;
+  std::vector<CheckRecord> checks_;
+  std::uint32_t tier_ = 0;
+};
+
+}  // namespace swage::judge

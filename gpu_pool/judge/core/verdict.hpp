@@ -1,0 +1,66 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "gpu_pool/judge/core/outcome.hpp"
+
+namespace swage::judge {
+
+/// One correctness check.
+struct CheckRecord {
+  std::string kind;  ///< `random`, `repeat`, `timed`
+  std::string distribution;
+  std::uint32_t set = 0;
+  std::uint64_t elements = 0;
+  double max_abs = 0;
+  bool passed = false;
+};
+
+/// Medians of one arm.
+struct ArmRecord {
+  double raw_us = 0;
+  double calibrated_us = 0;
+  double cv = 0;
+};
+
+/// What the rounds showed.
+struct TimingRecord {
+  std::uint32_t rounds = 0;
+  std::uint32_t looks = 0;
+  std::map<std::string, std::uint32_t> voided;
+  double offset_us = 0;
+  ArmRecord candidate;
+  ArmRecord eager;
+  std::optional<ArmRecord> compile;
+  Interval q_eager;
+  std::optional<Interval> q_compile;
+};
+
+/// Everything that one evaluation found out; adapters/verdict_codec.hpp makes a swage.v1.Verdict of
+/// it. What was not measured is absent.
+struct VerdictRecord {
+  Ending ending{Code::ok, ""};
+  std::string phase;
+  std::string solution_digest;
+  std::string library_digest;
+  std::string toolchain;
+  std::string device_name;
+  std::string device_driver;
+  std::string device_uuid;
+  std::string torch;
+  std::vector<std::string> missing_layers;
+  std::string root_seed;
+  std::vector<CheckRecord> checks;
+  std::optional<TimingRecord> timing;
+  std::uint32_t tier = 0;
+  std::optional<double> reward;
+  std::map<std::string, std::uint32_t> phase_ms;
+  std::uint32_t total_ms = 0;
+  std::string log;  ///< candidate's output, raw
+};
+
+}  // namespace swage::judge

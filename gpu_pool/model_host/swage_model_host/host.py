@@ -1,0 +1,171 @@
+"""One host: enters its cage, then does what the judge says over the control socket."""
+
+import gc
+import os
+import socket
+import sys
+import traceback
+from typing import Any
+
+import torch
+
+from swage_model_host import channel, isolate, page, program
+from swage_model_host.arena import Arena
+from swage_model_host.memory import Shared
+from swage_model_host.program import MetadataError
+from swage_model_host.task import TaskError, TaskHost
+
+UIDS = {"eager": 64001, "compile": 64002, "candidate": 64003, "task": 64004}
+MAX_MESSAGE = 4096
+
+
+def main(
+    role: str, cage: isolate.Cage, control: socket.socket, log: int, arena_library: str
+) -> None:
+    """Runs the host in the forked process; does not return."""
+    _descriptors(control.fileno(), log)
+    missing = isolate.enter(cage)
+    _environment(role, len(cage.cpus))
+    gc.disable()  # a collection inside a timed call would be charged to an arm
+    host = Host(role, control, arena_library, len(cage.cpus))
+    channel.send(control, {"kind": "born", "missing": missing})
+    while True:
+        packet = channel.receive(control)
+        if packet is None or packet.message.get("op") == "bye":
+            os._exit(0)
+        host.answer(packet)
+
+
+def _descriptors(control: int, log: int) -> None:
+    null = os.open("/dev/null", os.O_RDONLY)
+    os.dup2(null, 0)
+    os.dup2(log, 1)
+    os.dup2(log, 2)
+    os.closerange(3, control)
+    os.closerange(control + 1, os.sysconf("SC_OPEN_MAX"))
+
+
+def _environment(role: str, threads: int) -> None:
+    kept = {}
+    if role == "compile":
+        names = ("TORCHINDUCTOR_CACHE_DIR", "TORCHINDUCTOR_COMPILE_THREADS")
+        kept = {name: os.environ[name] for name in names}
+    os.environ.clear()
+    os.environ.update(
+        PATH="/usr/bin:/bin",
+        HOME="/tmp",
+        LANG="C.UTF-8",
+        OMP_NUM_THREADS=str(threads),
+        PYTHONDONTWRITEBYTECODE="1",
+        **kept,
+    )
+
+
+class Host:
+    """State of one host. One thread until the first operator runs."""
+
+    def __init__(
+        self, role: str, control: socket.socket, arena_library: str, threads: int
+    ) -> None:
+        torch.set_num_threads(threads)
+        self._role = role
+        self._control = control
+        self._arena_library = arena_library
+        self._page: page.CallPage | None = None
+        self._arena: Any = None
+        self._program: Any = None
+        self._task: Any = None
+
+    def answer(self, packet: channel.Packet) -> None:
+        """Carries out one packet and replies `<op>` or `failed`."""
+        operation = str(packet.message["op"])
+        try:
+            reply = getattr(self, f"_do_{operation}")(packet.message, packet.descriptors)
+            channel.send(self._control, {"kind": operation, **(reply or {})})
+            if operation == "arm":
+                self._serve_calls()
+                channel.send(self._control, {"kind": "parked"})
+        except BaseException as error:  # noqa: BLE001
+            self._fail(operation, error)
+        finally:
+            for descriptor in packet.descriptors:
+                os.close(descriptor)
+
+    def _fail(self, stage: str, error: BaseException) -> None:
+        text = "".join(traceback.format_exception(error))[-MAX_MESSAGE:]
+        message = {
+            "kind": "failed",
+            "stage": stage,
+            "type": type(error).__name__[:200],
+            "category": self._category(error),
+            "message": text.encode(errors="replace")[-MAX_MESSAGE:].decode(errors="replace"),
+        }
+        channel.send(self._control, message)
+
+    def _category(self, error: BaseException) -> str:
+        exhausted = self._arena is not None and self._arena.exhausted()
+        if exhausted or isinstance(error, MemoryError) or "DefaultCPUAllocator" in str(error):
+            return "memory"
+        if isinstance(error, MetadataError):
+            return "metadata"
+        return "task" if isinstance(error, TaskError) else "exception"
+
+    def _do_hello(self, message: channel.Message, descriptors: list[int]) -> dict[str, Any]:
+        page_descriptor, arena_descriptor = descriptors
+        self._page = page.CallPage(page_descriptor)
+        self._arena = Arena(self._arena_library, arena_descriptor, int(message["arena_bytes"]))
+        return {"nonce": message["nonce"]}
+
+    def _do_load(self, message: channel.Message, descriptors: list[int]) -> dict[str, Any]:
+        candidate = self._role == "candidate"
+        if descriptors:
+            library = os.dup(descriptors[0])
+            sys.meta_path.insert(0, program.LibraryFinder(library))
+        sys.path.append(isolate.WORK)
+        module, name = ("model_new", "ModelNew") if candidate else ("model", "Model")
+        model = program.build(module, name, message["init_args"], int(message["init_seed"]))
+        compiled = self._role == "compile"
+        self._program = program.Program(model, self._arena, compiled=compiled)
+        return {"state": program.state_of(model)}
+
+    def _do_map(self, message: channel.Message, descriptors: list[int]) -> None:
+        shared = Shared(descriptors[0], int(message["bytes"]), writable=bool(message["writable"]))
+        self._program.set_inputs(shared, message["args"])
+
+    def _do_weights(self, message: channel.Message, descriptors: list[int]) -> None:
+        shared = Shared(descriptors[0], int(message["bytes"]), writable=False)
+        self._program.set_weights(shared, message["tensors"])
+
+    def _do_release(self, message: channel.Message, descriptors: list[int]) -> None:
+        self._program.release()
+        gc.collect()
+
+    def _do_arm(self, message: channel.Message, descriptors: list[int]) -> None:
+        gc.freeze()
+
+    def _do_task(self, message: channel.Message, descriptors: list[int]) -> dict[str, Any]:
+        self._task = TaskHost()
+        return dict(self._task.describe(int(message["seed"])))
+
+    def _do_state(self, message: channel.Message, descriptors: list[int]) -> None:
+        shared = Shared(descriptors[0], int(message["bytes"]), writable=True)
+        self._task.store_state(shared, message["tensors"])
+
+    def _do_inputs(self, message: channel.Message, descriptors: list[int]) -> None:
+        shared = Shared(descriptors[0], int(message["bytes"]), writable=True)
+        self._task.store_inputs(shared, message["tensors"], int(message["seed"]))
+
+    def _serve_calls(self) -> None:
+        """Answers rings on the call page until the judge rings PARK."""
+        assert self._page is not None
+        while True:
+            operation = self._page.wait()
+            if operation == page.PARK:
+                return
+            try:
+                run = self._program.nothing if operation == page.NULL else self._program.forward
+                container, outputs = run()
+                self._page.answer(page.OK, container, outputs)
+            except BaseException as error:  # noqa: BLE001
+                self._fail("forward", error)
+                self._page.answer(page.FAILED, 0, [])

@@ -1,0 +1,202 @@
+"""Loads a model, runs its forward, and says where the result lies."""
+
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import sys
+from collections import deque
+from collections.abc import Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import torch
+
+from swage_model_host import dtypes, isolate, page
+from swage_model_host.arena import Arena
+from swage_model_host.memory import Place, Shared, span_bytes
+
+EXTENSION = "cuda_extension"
+
+
+class MetadataError(Exception):
+    """The result is not what a model may return."""
+
+
+class LibraryFinder(importlib.abc.MetaPathFinder):
+    """Loads `cuda_extension` from the descriptor of a sealed library, and from nowhere else."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._path = f"/proc/self/fd/{descriptor}"
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        """The import system asks."""
+        if fullname != EXTENSION:
+            return None
+        loader = importlib.machinery.ExtensionFileLoader(EXTENSION, self._path)
+        return importlib.util.spec_from_file_location(EXTENSION, self._path, loader=loader)
+
+
+def load_module(name: str) -> ModuleType:
+    """Imports /work/<name>.py under its own name."""
+    source = Path(isolate.WORK if Path(isolate.WORK).is_dir() else ".") / f"{name}.py"
+    spec = importlib.util.spec_from_file_location(name, source)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{name}.py cannot be loaded")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def decode(value: Any) -> Any:  # noqa: ANN401
+    """An init argument from its JSON form (task.encode is the inverse)."""
+    if isinstance(value, list):
+        return [decode(item) for item in value]
+    if isinstance(value, dict):
+        if "tuple" in value:
+            return tuple(decode(item) for item in value["tuple"])
+        return {key: decode(item) for key, item in value["dict"].items()}
+    return value
+
+
+def build(module: str, class_name: str, init_args: list[Any], seed: int) -> torch.nn.Module:
+    """Imports the module and makes the model, in eval mode, from a fixed generator state."""
+    made = load_module(module)
+    if not hasattr(made, class_name):
+        raise ImportError(f"{module}.py has no class {class_name}")
+    torch.manual_seed(seed)
+    model: torch.nn.Module = getattr(made, class_name)(*[decode(value) for value in init_args])
+    if not isinstance(model, torch.nn.Module):
+        raise TypeError(f"{class_name} is not a torch.nn.Module")
+    return model.eval()
+
+
+def state_of(model: torch.nn.Module) -> list[dict[str, Any]]:
+    """Names, shapes and types of the state that the judge will set."""
+    records = []
+    for name, value in model.state_dict().items():
+        if not isinstance(value, torch.Tensor) or value.dtype not in dtypes.NAMES:
+            raise TypeError(f"state {name!r} is not a tensor of a known type")
+        shape = list(value.shape)
+        records.append({"name": name, "dtype": dtypes.NAMES[value.dtype], "shape": shape})
+    return records
+
+
+class Program:
+    """One model with its inputs and its last two results."""
+
+    def __init__(self, model: torch.nn.Module, arena: Arena, *, compiled: bool) -> None:
+        self._model = model
+        self._run: Any = torch.compile(model, dynamic=False) if compiled else model
+        self._arena = arena
+        self._inputs: Shared | None = None
+        self._weights: Shared | None = None
+        self._args: list[Any] = []
+        self._held: deque[list[torch.Tensor]] = deque(maxlen=2)
+
+    def set_inputs(self, shared: Shared, records: list[dict[str, Any]]) -> None:
+        """The arguments of every later call."""
+        self._inputs = shared
+        self._args = [
+            shared.tensor(Place.of(record["tensor"])) if "tensor" in record
+            else decode(record["value"])
+            for record in records
+        ]  # fmt: skip
+
+    def set_weights(self, shared: Shared, records: list[dict[str, Any]]) -> None:
+        """Loads the judge's weights, keys and shapes strict."""
+        state = {str(record["name"]): shared.tensor(Place.of(record)) for record in records}
+        self._model.load_state_dict(state, strict=True)
+        self._weights = shared
+
+    def release(self) -> None:
+        """Lets go of everything that belongs to one evaluation."""
+        self._args = []
+        self._held.clear()
+        self._inputs = self._weights = None
+
+    def forward(self) -> tuple[int, list[page.Output]]:
+        """One call: the container's code and where its tensors lie."""
+        self._arena.on()
+        try:
+            with torch.no_grad():
+                container, tensors = _unpack(self._run(*self._args))
+                return container, self._publish(tensors)
+        finally:
+            self._arena.off()
+
+    def nothing(self) -> tuple[int, list[page.Output]]:
+        """The empty call: the same steps around one tiny result."""
+        self._arena.on()
+        try:
+            with torch.no_grad():
+                container, tensors = _unpack(torch.empty(1))
+                return container, self._publish(tensors)
+        finally:
+            self._arena.off()
+
+    def _publish(self, tensors: list[torch.Tensor]) -> list[page.Output]:
+        outputs, kept = [], []
+        for tensor in tensors:
+            region, base, flags = page.IN_ARENA, self._arena.base, 0
+            address = tensor.data_ptr()
+            if self._inputs is not None and self._inputs.contains(address):
+                region, base = page.IN_INPUTS, self._inputs.base
+            elif tensor.numel() and not self._arena.contains(address, span_bytes(tensor)):
+                flags = page.REUSED if self._is_held(address) else 0
+                kept.append(tensor)
+                tensor = tensor.clone()
+            kept.append(tensor)
+            outputs.append(_place(tensor, region, base, flags))
+        self._held.append(kept)
+        return outputs
+
+    def _is_held(self, address: int) -> bool:
+        return any(tensor.data_ptr() == address for kept in self._held for tensor in kept)
+
+
+def _place(tensor: torch.Tensor, region: int, base: int, flags: int) -> page.Output:
+    storage = tensor.untyped_storage()
+    empty = tensor.numel() == 0
+    return page.Output(
+        offset=0 if empty else tensor.data_ptr() - base,
+        region=region,
+        dtype=dtypes.CODES[tensor.dtype],
+        flags=flags,
+        storage=(0, 0) if empty else (storage.data_ptr() - base, storage.nbytes()),
+        shape=tuple(tensor.shape),
+        stride=tensor.stride(),
+    )
+
+
+def _unpack(result: object) -> tuple[int, list[torch.Tensor]]:
+    if type(result) is torch.Tensor:
+        container, tensors = page.SINGLE, [result]
+    elif type(result) in (tuple, list):
+        container = page.TUPLE if type(result) is tuple else page.LIST
+        tensors = list(result)  # type: ignore[call-overload]
+    else:
+        raise MetadataError(f"forward returned {_describe(result)}, not a tensor")
+    if not 0 < len(tensors) <= page.MAX_OUTPUTS:
+        raise MetadataError(f"forward returned {len(tensors)} results, not 1 to 8")
+    for tensor in tensors:
+        _demand_plain(tensor)
+    return container, tensors
+
+
+def _describe(value: object) -> str:
+    return f"a {type(value).__module__}.{type(value).__qualname__}"[:200]
+
+
+def _demand_plain(tensor: object) -> None:
+    if type(tensor) is not torch.Tensor:
+        raise MetadataError(f"forward returned {_describe(tensor)}, not exactly a torch.Tensor")
+    if tensor.device.type != "cpu" or tensor.layout is not torch.strided:
+        raise MetadataError(f"a result is on {tensor.device} with layout {tensor.layout}")
+    if tensor.dtype not in dtypes.CODES or tensor.dim() > page.MAX_DIMENSIONS:
+        raise MetadataError(f"a result has type {tensor.dtype} and {tensor.dim()} dimensions")
+    if tensor.requires_grad or tensor.is_conj() or tensor.is_neg():
+        raise MetadataError("a result requires grad, or is a lazy view")

@@ -1,0 +1,224 @@
+"""The zygote: imports torch once, then forks a host for whoever asks over its socket.
+
+It runs no operator, so that no thread and no OpenMP state exists when it forks. It is
+single-threaded and serves its parent and the judges one packet at a time. It ends, with all its
+hosts, when the parent closes the socket.
+
+Packets: {"op":"client"} gives a further socket; {"op":"spawn",...} gives a host as the descriptors
+[control, fate, pidfd, log]; {"op":"clear","keep":[pids]} ends every other host. On `fate` one packet tells the wait status when the host has ended;
+when every copy of the other end of `fate` is closed the host has no owner and is killed.
+"""
+
+import gc
+import os
+import select
+import signal
+import socket
+import sys
+import traceback
+from dataclasses import dataclass
+from typing import Any
+
+from swage_model_host import channel, host, isolate, linux
+
+Address = int  # a file descriptor that the poller watches
+
+
+@dataclass
+class Child:
+    """One host: its process and our end of `fate`."""
+
+    pid: int
+    fate: socket.socket
+
+
+class Zygote:
+    """Owns the sockets and the hosts."""
+
+    def __init__(self, parent: socket.socket, mount_point: str, arena_library: str) -> None:
+        self._parent = parent
+        self._mount_point = mount_point
+        self._arena_library = arena_library
+        self._clients = {parent.fileno(): parent}
+        self._children: dict[int, Child] = {}  # by the descriptor of fate
+        self._poller = select.poll()
+        self._poller.register(parent, select.POLLIN)
+        self._own_pids = os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
+        self._ended, wake = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
+        self._poller.register(self._ended, select.POLLIN)
+
+    def serve(self) -> None:
+        """Runs until the parent closes its socket, then kills every host."""
+        while self._parent.fileno() in self._clients:
+            for descriptor, events in self._poller.poll():
+                self._handle(descriptor, events)
+        for child in list(self._children.values()):
+            os.kill(child.pid, signal.SIGKILL)
+
+    def _handle(self, descriptor: Address, events: int) -> None:
+        if descriptor == self._ended:
+            os.read(self._ended, 4096)
+            self._reap()
+        elif descriptor in self._children:
+            if events & (select.POLLHUP | select.POLLERR):
+                os.kill(self._children[descriptor].pid, signal.SIGKILL)
+                self._poller.unregister(descriptor)
+        elif descriptor in self._clients:
+            self._serve_client(self._clients[descriptor])
+
+    def _serve_client(self, client: socket.socket) -> None:
+        try:
+            packet = channel.receive(client)
+            if packet is not None:
+                self._answer(client, packet.message)
+                return
+        except (OSError, ValueError) as error:
+            print(f"zygote: client dropped: {error}", file=sys.stderr)
+        self._poller.unregister(client)
+        del self._clients[client.fileno()]
+        client.close()
+
+    def _answer(self, client: socket.socket, message: channel.Message) -> None:
+        if message["op"] == "client":
+            ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            self._clients[ours.fileno()] = ours
+            self._poller.register(ours, select.POLLIN)
+            channel.send(client, {"ok": True}, [theirs.fileno()])
+            theirs.close()
+        elif message["op"] == "spawn":
+            try:
+                self._spawn(client, message)
+            except OSError as error:
+                channel.send(client, {"ok": False, "error": str(error)})
+        elif message["op"] == "clear":
+            self._clear({int(pid) for pid in message["keep"]})
+            channel.send(client, {"ok": True})
+        else:
+            channel.send(client, {"ok": False, "error": "unknown op"})
+
+    def _cage(self, message: dict[str, Any]) -> isolate.Cage:
+        role = str(message["role"])
+        cache = os.environ["TORCHINDUCTOR_CACHE_DIR"]
+        return isolate.Cage(
+            uid=host.UIDS[role],
+            cpus=tuple(int(cpu) for cpu in message["cpus"]),
+            workspace=str(message["workspace"]),
+            mount_point=self._mount_point,
+            writable=(cache,) if role == "compile" else (),
+            readable=isolate.runtime_folders(),
+            memory_bytes=int(message["memory_bytes"]),
+            may_execute=role == "compile",
+        )
+
+    def _spawn(self, client: socket.socket, message: channel.Message) -> None:
+        cage = self._cage(message)
+        control, far_control = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        fate, far_fate = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        log = os.memfd_create("log", os.MFD_CLOEXEC)
+        pid = self._fork(lambda: host.main(str(message["role"]), cage, control, log,
+                                           self._arena_library))
+        pidfd = os.pidfd_open(pid)
+        self._children[fate.fileno()] = Child(pid, fate)
+        self._poller.register(fate, 0)
+        given = [far_control.fileno(), far_fate.fileno(), pidfd, log]
+        channel.send(client, {"ok": True, "pid": pid}, given)
+        for end in (control, far_control, far_fate):
+            end.close()
+        os.close(pidfd)
+        os.close(log)
+
+    def _fork(self, body: Any) -> int:
+        """Forks into a PID namespace of its own where that is allowed."""
+        own_namespace = True
+        try:
+            linux.unshare(linux.CLONE_NEWPID)
+        except OSError:
+            own_namespace = False
+        pid = os.fork()
+        if pid == 0:
+            signal.set_wakeup_fd(-1)
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            try:
+                body()
+            except BaseException:  # noqa: BLE001
+                traceback.print_exc()
+            finally:
+                os._exit(70)
+        if own_namespace:
+            linux.setns(self._own_pids, linux.CLONE_NEWPID)
+        return pid
+
+    def _clear(self, keep: set[int]) -> None:
+        doomed = [child.pid for child in self._children.values() if child.pid not in keep]
+        for pid in doomed:
+            os.kill(pid, signal.SIGKILL)
+        for pid in doomed:
+            self._tell_fate(*os.waitpid(pid, 0))
+
+    def _reap(self) -> None:
+        while self._children:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return
+            if pid == 0:
+                return
+            self._tell_fate(pid, status)
+
+    def _tell_fate(self, pid: int, status: int) -> None:
+        for descriptor, child in list(self._children.items()):
+            if child.pid != pid:
+                continue
+            try:
+                channel.send(child.fate, {"status": status})
+            except OSError:
+                pass  # nobody owns it any more
+            if descriptor in self._children:
+                del self._children[descriptor]
+            try:
+                self._poller.unregister(descriptor)
+            except KeyError:
+                pass
+            child.fate.close()
+
+    def probe(self) -> list[str]:
+        """Forks a host that only enters its cage, and returns the layers it could not have."""
+        reader, writer = os.pipe()
+        empty = isolate.Cage(
+            uid=host.UIDS["candidate"],
+            cpus=tuple(sorted(os.sched_getaffinity(0))),
+            workspace="",
+            mount_point=self._mount_point,
+            readable=isolate.runtime_folders(),
+        )
+
+        def body() -> None:
+            missing = isolate.enter(empty)
+            if os.getpid() != 1:
+                missing.append("pid namespace")
+            os.write(writer, (",".join(missing) or "-").encode())
+            os._exit(0)
+
+        pid = self._fork(body)
+        os.close(writer)
+        text = os.read(reader, 4096).decode()
+        os.close(reader)
+        os.waitpid(pid, 0)
+        if not text:
+            return ["host cannot start"]
+        return [] if text == "-" else text.split(",")
+
+
+def main(mount_point: str, cache: str, arena_library: str, facts: dict[str, str]) -> int:
+    """Tells the parent on descriptor 3 what is there, and serves. `facts` come from warm.up()."""
+    parent = socket.socket(fileno=3)
+    zygote = Zygote(parent, mount_point, arena_library)
+    missing = zygote.probe()
+    isolate.give_folder(f"{cache}/inductor", host.UIDS["compile"])
+    gc.collect()
+    gc.freeze()
+    channel.send(parent, {"ready": True, "missing": missing, **facts})
+    zygote.serve()
+    return 0
