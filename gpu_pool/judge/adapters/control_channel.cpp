@@ -109,10 +109,4 @@ Result<Packet, ChannelErrc> receive_packet(int socket, SteadyTime deadline) {
   }
 }
 
-std::optional<std::pair<Descriptor, Descriptor>> make_socket_pair() {
-  int ends[2];
-  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) return std::nullopt;
-  return std::pair(Descriptor(ends[0]), Descriptor(ends[1]));
-}
-
 }  // namespace swage::judge

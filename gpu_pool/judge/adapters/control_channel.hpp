@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "common/base/result.hpp"
-#include "gpu_pool/judge/adapters/descriptor.hpp"
+#include "common/base/descriptor.hpp"
 
 namespace swage::judge {
 
@@ -36,8 +36,5 @@ Result<Packet, ChannelErrc> receive_packet(int socket, SteadyTime deadline);
 
 /// Parses the text of a packet: one object, depth <= 8. Nothing for anything else. Never throws.
 std::optional<nlohmann::json> parse_packet(std::string_view text);
-
-/// A connected pair of SOCK_SEQPACKET sockets.
-std::optional<std::pair<Descriptor, Descriptor>> make_socket_pair();
 
 }  // namespace swage::judge

@@ -11,7 +11,7 @@
 
 #include "common/base/result.hpp"
 #include "gpu_pool/judge/adapters/control_channel.hpp"
-#include "gpu_pool/judge/adapters/descriptor.hpp"
+#include "common/base/descriptor.hpp"
 #include "gpu_pool/judge/adapters/shared_memory.hpp"
 #include "gpu_pool/judge/adapters/thread_watch.hpp"
 #include "gpu_pool/judge/core/call_page.hpp"

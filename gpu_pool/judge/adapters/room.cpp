@@ -47,7 +47,7 @@ class Room::Crew {
     check(at != MAP_FAILED, "no memory for the flush buffer");
     ::madvise(at, bytes_, MADV_HUGEPAGE);
     buffer_ = static_cast<char*>(at);
-    for (const int core : cores) members_.push_back(std::make_unique<Member>());
+    for (std::size_t i = 0; i < cores.size(); ++i) members_.push_back(std::make_unique<Member>());
     for (std::size_t i = 0; i < members_.size(); ++i)
       members_[i]->thread = std::thread([this, i, core = cores[i]] { serve(i, core); });
   }

@@ -1,7 +1,6 @@
 #include "gpu_pool/judge/adapters/shared_memory.hpp"
 
 #include <fcntl.h>
-#include <linux/fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 
@@ -14,6 +13,10 @@ namespace {
 std::string system_error(const char* what) {
   return std::string(what) + ": " + std::strerror(errno);
 }
+
+#ifndef F_SEAL_FUTURE_WRITE
+#define F_SEAL_FUTURE_WRITE 0x0010  // Linux 5.1; older C libraries do not name it
+#endif
 
 constexpr int kSealAll = F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW;
 
@@ -65,37 +68,6 @@ Result<void, std::string> SharedMemory::seal_against_new_writers() {
   if (::fcntl(descriptor_.get(), F_ADD_SEALS, kSealAll | F_SEAL_FUTURE_WRITE) != 0)
     return tl::unexpected(system_error("seal"));
   return {};
-}
-
-Result<Descriptor, std::string> make_blob(const char* name, std::string_view content) {
-  Descriptor blob(::memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  if (!blob) return tl::unexpected(system_error("memfd_create"));
-  while (!content.empty()) {
-    const ssize_t written = ::write(blob.get(), content.data(), content.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return tl::unexpected(system_error("write"));
-    content.remove_prefix(static_cast<std::size_t>(written));
-  }
-  if (::fcntl(blob.get(), F_ADD_SEALS, kSealAll | F_SEAL_WRITE) != 0)
-    return tl::unexpected(system_error("seal"));
-  return blob;
-}
-
-Result<std::string, std::string> read_blob(const Descriptor& blob, std::size_t limit) {
-  struct stat info{};
-  if (::fstat(blob.get(), &info) != 0) return tl::unexpected(system_error("fstat"));
-  const auto size = static_cast<std::size_t>(info.st_size);
-  if (info.st_size < 0 || size > limit) return tl::unexpected<std::string>("a memory file is too large");
-  std::string content(size, '\0');
-  std::size_t done = 0;
-  while (done < size) {
-    const ssize_t got =
-        ::pread(blob.get(), content.data() + done, size - done, static_cast<off_t>(done));
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) return tl::unexpected(system_error("read"));
-    done += static_cast<std::size_t>(got);
-  }
-  return content;
 }
 
 }  // namespace swage::judge

@@ -3,11 +3,9 @@
 #include <cstddef>
 #include <span>
 #include <string>
-#include <string_view>
-#include <vector>
 
 #include "common/base/result.hpp"
-#include "gpu_pool/judge/adapters/descriptor.hpp"
+#include "common/base/descriptor.hpp"
 
 namespace swage::judge {
 
@@ -39,10 +37,5 @@ class SharedMemory {
   std::byte* data_ = nullptr;
   std::size_t size_ = 0;
 };
-
-/// A sealed memory file that holds `content`, to be passed to another process.
-Result<Descriptor, std::string> make_blob(const char* name, std::string_view content);
-/// The whole content of such a file, at most `limit` bytes.
-Result<std::string, std::string> read_blob(const Descriptor& blob, std::size_t limit);
 
 }  // namespace swage::judge

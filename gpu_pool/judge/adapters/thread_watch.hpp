@@ -4,7 +4,7 @@
 
 #include <map>
 
-#include "gpu_pool/judge/adapters/descriptor.hpp"
+#include "common/base/descriptor.hpp"
 
 namespace swage::judge {
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "common/base/memory_file.hpp"
 #include "gpu_pool/judge/app/endings.hpp"
 
 namespace swage::judge {
@@ -121,7 +122,7 @@ Result<void, HostFailure> Arms::dress(Host& host, const Weights& weights, const 
 Result<void, Ending> Arms::begin_candidate(const Solution& solution, const KnownTask& task) {
   auto folder = lay_solution(solution);
   if (!folder) return tl::unexpected(folder.error());
-  auto library = make_blob("cuda_extension", solution.library);
+  auto library = make_memory_file("cuda_extension", solution.library);
   if (!library) return tl::unexpected(cannot(library.error()));
   library_ = std::move(*library);
   const auto host = spawn(Role::candidate, *folder);

@@ -147,7 +147,7 @@ Result<KnownTask, Ending> learn_task(Host& task_host, const Root& root) {
   if (!facts) return tl::unexpected(invalid(facts.error()));
   KnownTask out;
   out.facts = std::move(*facts);
-  const bool any = std::ranges::any_of(out.facts.args, [](const auto& a) { return a.tensor; });
+  const bool any = std::ranges::any_of(out.facts.args, [](const auto& a) { return a.tensor.has_value(); });
   if (!any) return tl::unexpected(invalid("get_inputs() returns no tensor"));
   auto state = fetch_state(task_host, out.facts.state);
   if (!state) return tl::unexpected(state.error());

@@ -1,7 +1,7 @@
 #include "gpu_pool/judge/app/session.hpp"
 
+#include "common/base/memory_file.hpp"
 #include "gpu_pool/judge/adapters/control_channel.hpp"
-#include "gpu_pool/judge/adapters/shared_memory.hpp"
 
 namespace swage::judge {
 namespace {
@@ -50,8 +50,8 @@ Result<HostParts, std::string> take_host(Taker& taker, const ResidentHost& host)
 
 Result<KnownTask, std::string> take_task(Taker& taker) {
   if (!taker.has(2)) return tl::unexpected<std::string>("facts are missing");
-  const auto text = read_blob(taker.next(), kMaxFacts);
-  auto state = read_blob(taker.next(), kMaxState);
+  const auto text = read_memory_file(taker.next(), kMaxFacts);
+  auto state = read_memory_file(taker.next(), kMaxState);
   if (!text || !state) return tl::unexpected<std::string>("facts cannot be read");
   const auto parsed = nlohmann::json::parse(*text, nullptr, false);
   auto facts = parse_facts(parsed);
@@ -72,8 +72,8 @@ Result<Assignment, std::string> Session::begin() {
   Taker taker(std::move(packet->descriptors));
   if (!taker.has(3)) return tl::unexpected<std::string>("descriptors are missing");
   out.zygote = taker.next();
-  auto bundle = read_blob(taker.next(), kMaxBundle);
-  auto source = read_blob(taker.next(), kMaxSource);
+  auto bundle = read_memory_file(taker.next(), kMaxBundle);
+  auto source = read_memory_file(taker.next(), kMaxSource);
   if (!bundle || !source) return tl::unexpected<std::string>("bundle or task cannot be read");
   out.begin.request.bundle = std::move(*bundle);
   out.begin.request.task_source = std::move(*source);
@@ -99,8 +99,8 @@ void Session::progress(const std::string& phase, std::uint32_t done, std::uint32
 }
 
 void Session::facts(const KnownTask& task) {
-  const auto text = make_blob("facts", facts_json(task.facts).dump());
-  const auto state = make_blob("state", task.initial_state);
+  const auto text = make_memory_file("facts", facts_json(task.facts).dump());
+  const auto state = make_memory_file("state", task.initial_state);
   if (!text || !state) return;  // the next judge learns the task again
   SessionNews news;
   news.kind = SessionNews::Kind::facts;
@@ -120,7 +120,7 @@ void Session::keep(HostParts parts) {
 }
 
 Result<void, std::string> Session::verdict(const std::string& bytes) {
-  const auto blob = make_blob("verdict", bytes);
+  const auto blob = make_memory_file("verdict", bytes);
   if (!blob) return tl::unexpected(blob.error());
   SessionNews news;
   news.kind = SessionNews::Kind::verdict;

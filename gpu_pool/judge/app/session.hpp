@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "gpu_pool/judge/adapters/descriptor.hpp"
+#include "common/base/descriptor.hpp"
 #include "gpu_pool/judge/adapters/host.hpp"
 #include "gpu_pool/judge/api/session.hpp"
 #include "gpu_pool/judge/app/known_task.hpp"

@@ -4,7 +4,7 @@
 
 #include <utility>
 
-namespace swage::judge {
+namespace swage {
 
 /// Owns one file descriptor; -1 when empty.
 class Descriptor {
@@ -32,4 +32,4 @@ class Descriptor {
   int number_ = -1;
 };
 
-}  // namespace swage::judge
+}  // namespace swage

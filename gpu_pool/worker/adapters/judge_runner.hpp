@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/asio/asio.hpp"
+#include "common/asio/stop_source.hpp"
+#include "gpu_pool/judge/api/judge_runner.hpp"
+
+namespace swage::worker {
+
+/// What a judge runner needs. Every path is absolute.
+struct JudgeRunnerSettings {
+  std::filesystem::path python;                ///< interpreter that has torch
+  std::filesystem::path model_host_directory;  ///< holds zygote_main.py and libswage_arena.so
+  std::filesystem::path judge_binary;          ///< swage-judge
+  std::filesystem::path cache_directory;       ///< Inductor's artefacts, kept from run to run
+  std::filesystem::path log;        ///< stderr of zygote and judges; empty: ours
+  std::vector<int> host_cores;      ///< processors of the model hosts
+  std::vector<int> judge_cores;     ///< processors of the judge
+  std::string verdict_key;          ///< signs verdicts; never leaves this process
+  std::uint64_t memory_bytes = 4ULL << 30;  ///< address space that a candidate may add
+  std::size_t resident_tasks = 16;  ///< tasks whose facts and hosts are kept, least recent go first
+  std::string seed;                 ///< 64 hex digits to repeat an evaluation; trust is reduced
+};
+
+/// Cores for judge and hosts on this machine: the judge on the first, the hosts on the others
+/// (under four cores: on the second alone; with one core there is no choice).
+void choose_cores(JudgeRunnerSettings& settings);
+
+/// Starts the zygote and waits until it is warm (5 s; 30 s the first time on a machine, when it
+/// finds out which vector instructions work). The runner lives on `strand`. Errors: a sentence for
+/// people with the remedy. Asking `stop` ends the wait.
+Task<Result<std::unique_ptr<judge::JudgeRunner>, std::string>> start_judge_runner(
+    asio::any_io_executor strand, JudgeRunnerSettings settings, StopSource& stop);
+
+}  // namespace swage::worker
