@@ -25,7 +25,8 @@ Result<Descriptor, std::string> make_memory_file(const char* name, std::string_v
     if (written <= 0) return tl::unexpected(system_error("write"));
     content.remove_prefix(static_cast<std::size_t>(written));
   }
-  if (::fcntl(file.get(), F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) != 0)
+  if (::fcntl(file.get(), F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) !=
+      0)
     return tl::unexpected(system_error("seal"));
   return file;
 }
@@ -34,7 +35,8 @@ Result<std::string, std::string> read_memory_file(const Descriptor& file, std::s
   struct stat info{};
   if (::fstat(file.get(), &info) != 0) return tl::unexpected(system_error("fstat"));
   const auto size = static_cast<std::size_t>(info.st_size);
-  if (info.st_size < 0 || size > limit) return tl::unexpected<std::string>("a memory file is too large");
+  if (info.st_size < 0 || size > limit)
+    return tl::unexpected<std::string>("a memory file is too large");
   std::string content(size, '\0');
   std::size_t done = 0;
   while (done < size) {

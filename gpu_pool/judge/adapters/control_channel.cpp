@@ -16,8 +16,8 @@ constexpr int kMaxDepth = 8;
 
 /// Milliseconds until the deadline, rounded up, for poll.
 int remaining_ms(SteadyTime deadline) {
-  const auto left = std::chrono::ceil<std::chrono::milliseconds>(
-      deadline - std::chrono::steady_clock::now());
+  const auto left =
+      std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
   return static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, 1'000'000'000));
 }
 

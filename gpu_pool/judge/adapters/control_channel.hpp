@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "common/base/result.hpp"
 #include "common/base/descriptor.hpp"
+#include "common/base/result.hpp"
 
 namespace swage::judge {
 

@@ -82,9 +82,7 @@ bool Host::alive() const {
   return ::poll(&watched, 1, 0) == 0;
 }
 
-void Host::kill() {
-  ::syscall(SYS_pidfd_send_signal, parts_.pidfd.get(), SIGKILL, nullptr, 0);
-}
+void Host::kill() { ::syscall(SYS_pidfd_send_signal, parts_.pidfd.get(), SIGKILL, nullptr, 0); }
 
 bool Host::resume() {
   return ::syscall(SYS_pidfd_send_signal, parts_.pidfd.get(), SIGCONT, nullptr, 0) == 0;
@@ -111,8 +109,8 @@ void Host::sample_memory() {
 
 void Host::send(const nlohmann::json& message, const std::vector<int>& descriptors) {
   // A peer that has gone or does not read is found when its answer is waited for.
-  std::ignore = send_packet(parts_.control.get(), message, descriptors,
-                            steady_clock::now() + kSendLimit);
+  std::ignore =
+      send_packet(parts_.control.get(), message, descriptors, steady_clock::now() + kSendLimit);
 }
 
 Result<nlohmann::json, HostFailure> Host::answer(std::string_view operation,
@@ -210,8 +208,7 @@ Result<void, HostFailure> Host::wait_done(std::uint32_t ring, SteadyTime deadlin
     if (now >= deadline) return tl::unexpected(timed_out("forward"));
     const auto wait = std::min<steady_clock::duration>(deadline - now, kLookEvery);
     const timespec timeout{0, std::chrono::duration_cast<std::chrono::nanoseconds>(wait).count()};
-    const long woken =
-        ::syscall(SYS_futex, &page().done, FUTEX_WAIT, seen, &timeout, nullptr, 0);
+    const long woken = ::syscall(SYS_futex, &page().done, FUTEX_WAIT, seen, &timeout, nullptr, 0);
     if (woken == 0 || errno != ETIMEDOUT) continue;
     if (!alive()) return tl::unexpected(death());
     sample_memory();

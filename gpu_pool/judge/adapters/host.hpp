@@ -9,9 +9,9 @@
 #include <string_view>
 #include <vector>
 
+#include "common/base/descriptor.hpp"
 #include "common/base/result.hpp"
 #include "gpu_pool/judge/adapters/control_channel.hpp"
-#include "common/base/descriptor.hpp"
 #include "gpu_pool/judge/adapters/shared_memory.hpp"
 #include "gpu_pool/judge/adapters/thread_watch.hpp"
 #include "gpu_pool/judge/core/call_page.hpp"

@@ -6,15 +6,18 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
+#include <cstdlib>
+#include <fstream>
 #include <semaphore>
-#include <span>
+#include <string>
 #include <thread>
 
 #include "common/base/check.hpp"
 
 namespace swage::judge {
 namespace {
+
+constexpr std::size_t kHugePage = 2UL << 20;
 
 void pin_to(const std::vector<int>& cores) {
   cpu_set_t set;
@@ -32,9 +35,17 @@ void go_first() {
     ::setpriority(PRIO_PROCESS, 0, -15);
 }
 
-std::size_t flush_bytes() {
-  const long cache = ::sysconf(_SC_LEVEL3_CACHE_SIZE);
-  return std::max<std::size_t>(64UL << 20, cache > 0 ? 2 * static_cast<std::size_t>(cache) : 0);
+/// Size of the largest cache of a core, from the kernel (the C library's own figure counts caches
+/// of sockets that a virtual machine does not have).
+std::size_t last_level_bytes(int core) {
+  std::size_t most = 0;
+  for (int index = 0; index < 8; ++index) {
+    std::ifstream file("/sys/devices/system/cpu/cpu" + std::to_string(core) + "/cache/index" +
+                       std::to_string(index) + "/size");
+    std::size_t kibibytes = 0;
+    if (file >> kibibytes) most = std::max(most, kibibytes << 10U);
+  }
+  return most;
 }
 
 }  // namespace
@@ -42,11 +53,11 @@ std::size_t flush_bytes() {
 /// The helper threads and the flush buffer.
 class Room::Crew {
  public:
-  Crew(const std::vector<int>& cores, std::size_t buffer_bytes) : bytes_(buffer_bytes) {
-    void* at = ::mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    check(at != MAP_FAILED, "no memory for the flush buffer");
-    ::madvise(at, bytes_, MADV_HUGEPAGE);
-    buffer_ = static_cast<char*>(at);
+  Crew(const std::vector<int>& cores, std::size_t buffer_bytes)
+      : bytes_((buffer_bytes + kHugePage - 1) / kHugePage * kHugePage) {
+    buffer_ = static_cast<char*>(std::aligned_alloc(kHugePage, bytes_));
+    check(buffer_ != nullptr, "no memory for the flush buffer");
+    ::madvise(buffer_, bytes_, MADV_HUGEPAGE);
     for (std::size_t i = 0; i < cores.size(); ++i) members_.push_back(std::make_unique<Member>());
     for (std::size_t i = 0; i < members_.size(); ++i)
       members_[i]->thread = std::thread([this, i, core = cores[i]] { serve(i, core); });
@@ -55,7 +66,7 @@ class Room::Crew {
     work_ = nullptr;
     for (auto& member : members_) member->wake.release();
     for (auto& member : members_) member->thread.join();
-    ::munmap(buffer_, bytes_);
+    std::free(buffer_);
   }
   Crew(const Crew&) = delete;
   Crew& operator=(const Crew&) = delete;
@@ -75,7 +86,7 @@ class Room::Crew {
   void sweep(std::size_t member) {
     const std::size_t share = bytes_ / members_.size() / 64 * 64;
     volatile char* at = buffer_ + member * share;
-    for (std::size_t i = 0; i < share; i += 64) at[i] = static_cast<char>(at[i] + 1);
+    for (std::size_t i = 0; i < share; i += 64) at[i] = 1;
   }
 
  private:
@@ -103,7 +114,9 @@ class Room::Crew {
 };
 
 Room::Room(std::vector<int> judge_cores, std::vector<int> host_cores)
-    : crew_(std::make_unique<Crew>(host_cores, flush_bytes())) {
+    : crew_(std::make_unique<Crew>(
+          host_cores,
+          std::max<std::size_t>(64UL << 20, 2 * last_level_bytes(host_cores.front())))) {
   pin_to(judge_cores);
   go_first();
   flush();  // the buffer's pages come into being now, not inside a round

@@ -7,8 +7,8 @@
 
 namespace swage::judge {
 
-/// The judge's processors: its own, and those of the hosts, which it may use while they are stopped.
-/// Life: until it goes; the threads are joined then. Thread: the judge's only.
+/// The judge's processors: its own, and those of the hosts, which it may use while they are
+/// stopped. Life: until it goes; the threads are joined then. Thread: the judge's only.
 class Room {
  public:
   Room(std::vector<int> judge_cores, std::vector<int> host_cores);

@@ -17,12 +17,12 @@ ResidentHost host_from(const json& at) {
 }
 
 json request_json(const JudgeRequest& request) {
-  return {{"request", request.request},       {"rollout_id", request.rollout_id},
-          {"attempt", request.attempt},       {"run_uid", request.run_uid},
-          {"pool", request.pool},             {"epoch", request.epoch},
-          {"counter", request.counter},       {"mode", static_cast<int>(request.mode)},
-          {"task_id", request.task_id},       {"task_digest", request.task_digest},
-          {"precision", request.precision},   {"one_machine", request.one_machine}};
+  return {{"request", request.request},     {"rollout_id", request.rollout_id},
+          {"attempt", request.attempt},     {"run_uid", request.run_uid},
+          {"pool", request.pool},           {"epoch", request.epoch},
+          {"counter", request.counter},     {"mode", static_cast<int>(request.mode)},
+          {"task_id", request.task_id},     {"task_digest", request.task_digest},
+          {"precision", request.precision}, {"one_machine", request.one_machine}};
 }
 
 JudgeRequest request_from(const json& at) {
@@ -57,16 +57,11 @@ Result<T, std::string> guarded(std::string_view text, Fn decode) {
 std::string encode(const SessionBegin& begin) {
   json hosts = json::array();
   for (const auto& host : begin.residents) hosts.push_back(host_json(host));
-  return json{{"request", request_json(begin.request)},
-              {"scratch", begin.scratch},
-              {"host_cores", begin.host_cores},
-              {"judge_cores", begin.judge_cores},
-              {"memory_bytes", begin.memory_bytes},
-              {"seed", begin.seed},
-              {"missing_layers", begin.missing_layers},
-              {"torch", begin.torch},
-              {"known_task", begin.known_task},
-              {"residents", std::move(hosts)}}
+  return json{{"request", request_json(begin.request)}, {"scratch", begin.scratch},
+              {"host_cores", begin.host_cores},         {"judge_cores", begin.judge_cores},
+              {"memory_bytes", begin.memory_bytes},     {"seed", begin.seed},
+              {"missing_layers", begin.missing_layers}, {"torch", begin.torch},
+              {"known_task", begin.known_task},         {"residents", std::move(hosts)}}
       .dump(-1, ' ', false, json::error_handler_t::replace);
 }
 

@@ -35,8 +35,8 @@ Result<SharedMemory, std::string> SharedMemory::open(Descriptor descriptor, std:
   if (::fstat(descriptor.get(), &info) != 0) return tl::unexpected(system_error("fstat"));
   if (info.st_size < 0 || static_cast<std::size_t>(info.st_size) < bytes)
     return tl::unexpected<std::string>("shared memory is smaller than said");
-  void* at =
-      ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, descriptor.get(), 0);
+  void* at = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
+                    descriptor.get(), 0);
   if (at == MAP_FAILED) return tl::unexpected(system_error("mmap"));
   SharedMemory out;
   out.descriptor_ = std::move(descriptor);

@@ -4,8 +4,8 @@
 #include <span>
 #include <string>
 
-#include "common/base/result.hpp"
 #include "common/base/descriptor.hpp"
+#include "common/base/result.hpp"
 
 namespace swage::judge {
 

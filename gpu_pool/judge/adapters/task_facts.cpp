@@ -60,7 +60,8 @@ std::string_view law_name(Law law) {
 }
 
 nlohmann::json spec_json(const TensorSpec& spec) {
-  return {{"dtype", std::string(name_of(spec.type))}, {"shape", spec.shape}, {"stride", spec.stride}};
+  return {
+      {"dtype", std::string(name_of(spec.type))}, {"shape", spec.shape}, {"stride", spec.stride}};
 }
 
 }  // namespace
@@ -86,7 +87,8 @@ Result<TaskFacts, std::string> parse_facts(const nlohmann::json& message) {
     Argument argument;
     if (item.contains("tensor")) {
       argument.tensor = parse_spec(item["tensor"]);
-      if (!argument.tensor) return tl::unexpected<std::string>("get_inputs() returns an impossible tensor");
+      if (!argument.tensor)
+        return tl::unexpected<std::string>("get_inputs() returns an impossible tensor");
       if (item["tensor"].contains("recipe"))
         argument.recipe = parse_recipe(item["tensor"]["recipe"]);
     } else {

@@ -45,9 +45,9 @@ void ThreadWatch::refresh() {
     const pid_t id = std::atoi(entry->d_name);
     if (id <= 0) continue;
     const std::string base = entry->d_name;
-    threads_[id] = {Descriptor(::openat(folder_.get(), (base + "/stat").c_str(), O_RDONLY | O_CLOEXEC)),
-                    Descriptor(::openat(folder_.get(), (base + "/schedstat").c_str(),
-                                        O_RDONLY | O_CLOEXEC))};
+    threads_[id] = {
+        Descriptor(::openat(folder_.get(), (base + "/stat").c_str(), O_RDONLY | O_CLOEXEC)),
+        Descriptor(::openat(folder_.get(), (base + "/schedstat").c_str(), O_RDONLY | O_CLOEXEC))};
   }
 }
 

@@ -124,11 +124,13 @@ std::string encode_verdict(const JudgeRequest& request, const VerdictRecord& rec
 
 Result<Solution, std::string> decode_bundle(const std::string& bytes) {
   v1::Bundle bundle;
-  if (!bundle.ParseFromString(bytes)) return tl::unexpected<std::string>("the bundle cannot be read");
+  if (!bundle.ParseFromString(bytes))
+    return tl::unexpected<std::string>("the bundle cannot be read");
   Solution out;
   out.id = bundle.id();
   for (auto& file : *bundle.mutable_files()) {
-    if (!is_inside(file.path())) return tl::unexpected<std::string>("the bundle has an impossible path");
+    if (!is_inside(file.path()))
+      return tl::unexpected<std::string>("the bundle has an impossible path");
     out.files.emplace_back(file.path(), std::move(*file.mutable_content()));
   }
   out.library = std::move(*bundle.mutable_library());

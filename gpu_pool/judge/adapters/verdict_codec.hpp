@@ -16,8 +16,8 @@ std::string encode_verdict(const JudgeRequest& request, const VerdictRecord& rec
 
 /// The candidate as it left the sandbox.
 struct Solution {
-  std::string id;                                           ///< bundle id
-  std::vector<std::pair<std::string, std::string>> files;   ///< path and content
+  std::string id;                                          ///< bundle id
+  std::vector<std::pair<std::string, std::string>> files;  ///< path and content
   std::string library;        ///< cuda_extension.so; empty if it did not compile
   std::string compile_error;  ///< diagnostics
   std::string toolchain;

@@ -14,7 +14,8 @@ Result<HostParts, std::string> ZygoteClient::spawn(const HostOrder& order) {
   auto reply = receive_packet(socket_.get(), deadline);
   if (!reply) return tl::unexpected<std::string>("the zygote does not answer");
   if (!reply->message.value("ok", false) || reply->descriptors.size() != 4)
-    return tl::unexpected<std::string>("the zygote cannot make a host: " + reply->message.value("error", "?"));
+    return tl::unexpected<std::string>("the zygote cannot make a host: " +
+                                       reply->message.value("error", "?"));
   HostParts parts;
   parts.role = order.role;
   parts.pid = reply->message["pid"].get<pid_t>();

@@ -11,9 +11,9 @@ namespace swage::judge {
 /// How to make a host.
 struct HostOrder {
   Role role = Role::eager;
-  std::string workspace;          ///< folder it sees as /workspace
-  std::vector<int> cpus;          ///< processors it may run on
-  std::size_t memory_bytes = 0;   ///< address space beyond the zygote's; 0: no limit
+  std::string workspace;         ///< folder it sees as /workspace
+  std::vector<int> cpus;         ///< processors it may run on
+  std::size_t memory_bytes = 0;  ///< address space beyond the zygote's; 0: no limit
 };
 
 /// Asks a zygote for hosts over a client socket. Thread: one. Errors are texts for people.

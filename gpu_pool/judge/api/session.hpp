@@ -33,12 +33,12 @@ struct ResidentHost {
 
 /// What a judge is told.
 struct SessionBegin {
-  JudgeRequest request;       ///< task_source and bundle travel as memory files
-  std::string scratch;        ///< an empty folder of this evaluation; the worker removes it
+  JudgeRequest request;  ///< task_source and bundle travel as memory files
+  std::string scratch;   ///< an empty folder of this evaluation; the worker removes it
   std::vector<int> host_cores;
   std::vector<int> judge_cores;
-  std::uint64_t memory_bytes = 0;  ///< address space a candidate may add to the zygote's
-  std::string seed;                ///< 64 hex digits to repeat an evaluation; else empty
+  std::uint64_t memory_bytes = 0;           ///< address space a candidate may add to the zygote's
+  std::string seed;                         ///< 64 hex digits to repeat an evaluation; else empty
   std::vector<std::string> missing_layers;  ///< isolation that this machine lacks
   std::string torch;                        ///< version, for the record
   bool known_task = false;

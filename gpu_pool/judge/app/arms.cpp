@@ -27,8 +27,8 @@ Result<void, Ending> write_all(const fs::path& folder,
     fs::create_directories(at.parent_path(), failed);
     const int file = ::open(at.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
     const Descriptor open_file(file);
-    if (file < 0 || ::write(file, content.data(), content.size()) !=
-                        static_cast<ssize_t>(content.size()))
+    if (file < 0 ||
+        ::write(file, content.data(), content.size()) != static_cast<ssize_t>(content.size()))
       return tl::unexpected(cannot("cannot write the work space: " + at.string()));
   }
   return {};
@@ -127,10 +127,9 @@ Result<void, Ending> Arms::begin_candidate(const Solution& solution, const Known
   library_ = std::move(*library);
   const auto host = spawn(Role::candidate, *folder);
   if (!host) return tl::unexpected(host.error());
-  (*host)->send({{"op", "load"},
-                 {"init_args", task.facts.init_args},
-                 {"init_seed", settings_.init_seed}},
-                {library_.get()});
+  (*host)->send(
+      {{"op", "load"}, {"init_args", task.facts.init_args}, {"init_seed", settings_.init_seed}},
+      {library_.get()});
   return {};
 }
 
@@ -156,10 +155,9 @@ Result<void, Ending> Arms::prepare(Role role, const KnownTask& task, const Weigh
     if (!folder) return tl::unexpected(folder.error());
     const auto made = spawn(role, *folder);
     if (!made) return tl::unexpected(made.error());
-    const auto loaded = (*made)->ask({{"op", "load"},
-                                      {"init_args", task.facts.init_args},
-                                      {"init_seed", settings_.init_seed}},
-                                     {}, {"state"}, settings_.plan.load);
+    const auto loaded = (*made)->ask(
+        {{"op", "load"}, {"init_args", task.facts.init_args}, {"init_seed", settings_.init_seed}},
+        {}, {"state"}, settings_.plan.load);
     if (!loaded) return tl::unexpected(task_ending(loaded.error()));
   }
   const auto dressed = dress(host(role), weights, inputs, nullptr);

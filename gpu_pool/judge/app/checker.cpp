@@ -80,7 +80,8 @@ Result<void, Ending> Checker::own_storage(const Host& candidate, const CallOutpu
   for (std::size_t i = 0; i < got.outputs.size(); ++i) {
     const Output& output = got.outputs[i];
     if (output.region == Output::Region::inputs)
-      return tl::unexpected(ending(Code::aliased, number(i, got) + " shares storage with an input"));
+      return tl::unexpected(
+          ending(Code::aliased, number(i, got) + " shares storage with an input"));
     if (output.reused)
       return tl::unexpected(
           ending(Code::aliased, number(i, got) + " has the storage of an earlier result"));
@@ -93,7 +94,8 @@ Result<void, Ending> Checker::own_storage(const Host& candidate, const CallOutpu
   for (const Held& held : held_)
     for (std::size_t i = 0; i < held.outputs.outputs.size(); ++i)
       if (sample(candidate, held.outputs.outputs[i]) != held.samples[i])
-        return tl::unexpected(ending(Code::aliased, "an earlier result was changed by a later call"));
+        return tl::unexpected(
+            ending(Code::aliased, "an earlier result was changed by a later call"));
   return {};
 }
 
@@ -113,8 +115,8 @@ Comparison Checker::compare_calls(const Host& host, const CallOutputs& a, const 
                                   Tolerance tolerance) {
   Comparison total;
   for (std::size_t i = 0; i < a.outputs.size(); ++i)
-    total = merge(total, compare_whole(view_of(host, a.outputs[i]), view_of(host, b.outputs[i]),
-                                       tolerance));
+    total = merge(
+        total, compare_whole(view_of(host, a.outputs[i]), view_of(host, b.outputs[i]), tolerance));
   return total;
 }
 
@@ -144,11 +146,10 @@ Result<void, Ending> Checker::judge(const Host& candidate, const CallOutputs& go
                                                       std::to_string(total.elements) +
                                                       " elements are not finite"));
   if (total.outside > 0)
-    return tl::unexpected(
-        ending(Code::mismatch, std::to_string(total.outside) + " of " +
-                                   std::to_string(total.elements) +
-                                   " elements are outside the tolerance; largest difference " +
-                                   std::to_string(total.max_abs)));
+    return tl::unexpected(ending(
+        Code::mismatch, std::to_string(total.outside) + " of " + std::to_string(total.elements) +
+                            " elements are outside the tolerance; largest difference " +
+                            std::to_string(total.max_abs)));
   return {};
 }
 
@@ -161,9 +162,9 @@ Result<void, Ending> Checker::judge_repeat(const Host& candidate, const CallOutp
   // NaN where eager has one too is no sign of chance: the gate has looked at it already.
   record.passed = total.outside <= total.expected_nonfinite;
   if (record.passed) return {};
-  return tl::unexpected(
-      ending(Code::nondeterministic, "the same input gave two results; largest difference " +
-                                         std::to_string(total.max_abs)));
+  return tl::unexpected(ending(
+      Code::nondeterministic,
+      "the same input gave two results; largest difference " + std::to_string(total.max_abs)));
 }
 
 void Checker::draw_end_bands(Host& host) {

@@ -17,8 +17,7 @@ Ending candidate_words(const HostFailure& failure) {
   if (failure.category == "memory") return {Code::oom, "the candidate ran out of memory: " + last};
   if (failure.category == "metadata") return {Code::wrong_metadata, last};
   if (failure.stage == "load") return {Code::load_error, "model_new.py does not load: " + last};
-  if (failure.stage == "weights")
-    return {Code::load_error, "load_state_dict failed: " + last};
+  if (failure.stage == "weights") return {Code::load_error, "load_state_dict failed: " + last};
   return {Code::crash, "forward raised " + last};
 }
 
@@ -59,8 +58,8 @@ Ending task_ending(const HostFailure& failure) {
     case Kind::timed_out:
       return {Code::task_invalid, "the task took too long (" + failure.stage + ")"};
     case Kind::failed:
-      return {Code::task_invalid, "the task failed (" + failure.stage + "): " +
-                                      last_line(failure.message)};
+      return {Code::task_invalid,
+              "the task failed (" + failure.stage + "): " + last_line(failure.message)};
     case Kind::protocol:
       return {Code::infra_error, failure.message};
   }

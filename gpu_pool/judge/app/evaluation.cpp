@@ -138,8 +138,8 @@ Result<Host::Call, Ending> Evaluation::call(Role role, milliseconds limit) {
   auto result = arms_.host(role).call(Operation::forward, inputs_->bytes(), limit);
   if (result) return std::move(*result);
   const HostFailure& failure = result.error();
-  if (role != Role::candidate) return tl::unexpected(task_ending(failure));
   record_.log += failure.kind == HostFailure::Kind::failed ? failure.message : std::string();
+  if (role != Role::candidate) return tl::unexpected(task_ending(failure));
   Ending ending = candidate_ending(failure);
   if (is_memory_fault(failure)) ending = explain_crash(std::move(ending), failure.wait_status);
   return tl::unexpected(std::move(ending));
@@ -154,8 +154,8 @@ Ending Evaluation::explain_crash(Ending crash, int /*wait_status*/) {
   if (!arms_.begin_candidate(solution_, *task_)) return crash;
   if (!arms_.finish_candidate(*task_, *weights_, *inputs_, &*writable)) return crash;
   // How this call ends does not matter: only what it leaves behind.
-  std::ignore = arms_.host(Role::candidate)
-                    .call(Operation::forward, inputs_->bytes(), plan_.first_call);
+  std::ignore =
+      arms_.host(Role::candidate).call(Operation::forward, inputs_->bytes(), plan_.first_call);
   const auto before = inputs_->memory().bytes();
   if (std::memcmp(before.data(), writable->bytes().data(), before.size()) == 0) return crash;
   return {Code::input_mutated, "forward wrote to an input"};
@@ -235,8 +235,7 @@ Result<void, Ending> Evaluation::check_candidate() {
   enter("checks");
   if (const auto repeated = repeat_check(); !repeated) return repeated;
   std::uint64_t elements = 0;
-  for (const auto& output : last_eager_.outputs)
-    elements += element_count(output.spec).value_or(0);
+  for (const auto& output : last_eager_.outputs) elements += element_count(output.spec).value_or(0);
   const bool small = elements < plan_.small_elements;
   const std::uint32_t count = small ? plan_.checks_if_small : plan_.checks;
   for (std::uint32_t set = 1; set < count; ++set) {
@@ -313,8 +312,8 @@ std::string Evaluation::run() {
   describe_machine();
   if (task_is_new_ && record_.ending.code != Code::task_invalid) session_.facts(*task_);
   const bool keep_task_host = task_ && inputs_ && inputs_->distribution() == "opaque";
-  const bool sound = record_.ending.code != Code::task_invalid &&
-                     record_.ending.code != Code::infra_error;
+  const bool sound =
+      record_.ending.code != Code::task_invalid && record_.ending.code != Code::infra_error;
   if (sound)
     for (auto& parts : arms_.release_residents(keep_task_host)) session_.keep(std::move(parts));
   enter("done");

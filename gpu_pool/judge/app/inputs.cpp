@@ -136,8 +136,7 @@ Result<Weights, Ending> Weights::make(const std::vector<StateTensor>& state,
   if (!memory) return tl::unexpected(no_memory(memory.error()));
   std::memcpy(memory->bytes().data(), initial.data(), initial.size());
   for (std::size_t i = 0; i < state.size(); ++i) {
-    const auto values =
-        memory->bytes().subspan(out.layout_.offsets[i], span_bytes(state[i].spec));
+    const auto values = memory->bytes().subspan(out.layout_.offsets[i], span_bytes(state[i].spec));
     perturb_weights(state[i].name, state[i].spec.type, derive_key(root, kWeightPurpose, i), values);
   }
   if (const auto sealed = memory->seal_against_new_writers(); !sealed)

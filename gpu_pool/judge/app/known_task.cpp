@@ -105,7 +105,8 @@ Result<void, Ending> check_recipes(Host& host, TaskFacts& facts, const Root& roo
     return std::ranges::all_of(samples, [](const auto& s) { return s.size() >= kWanted; });
   };
   for (int i = 0; i < kMaxDraws && !enough(); ++i) {
-    const std::uint64_t seed = derive_key(root, kRecipePurpose, static_cast<std::uint64_t>(i)) >> 1U;
+    const std::uint64_t seed =
+        derive_key(root, kRecipePurpose, static_cast<std::uint64_t>(i)) >> 1U;
     if (const auto drawn = sampler.draw(seed, samples); !drawn)
       return tl::unexpected(drawn.error());
   }
@@ -147,7 +148,8 @@ Result<KnownTask, Ending> learn_task(Host& task_host, const Root& root) {
   if (!facts) return tl::unexpected(invalid(facts.error()));
   KnownTask out;
   out.facts = std::move(*facts);
-  const bool any = std::ranges::any_of(out.facts.args, [](const auto& a) { return a.tensor.has_value(); });
+  const bool any =
+      std::ranges::any_of(out.facts.args, [](const auto& a) { return a.tensor.has_value(); });
   if (!any) return tl::unexpected(invalid("get_inputs() returns no tensor"));
   auto state = fetch_state(task_host, out.facts.state);
   if (!state) return tl::unexpected(state.error());

@@ -25,7 +25,7 @@ int main(int argc, char** argv) {
     return asked ? 0 : 64;
   }
   std::signal(SIGPIPE, SIG_IGN);
-  swage::judge::Session session(swage::judge::Descriptor{swage::judge::kSessionDescriptor});
+  swage::judge::Session session(swage::Descriptor{swage::judge::kSessionDescriptor});
   auto assignment = session.begin();
   if (!assignment) {
     std::fprintf(stderr, "swage-judge: %s\n", assignment.error().c_str());

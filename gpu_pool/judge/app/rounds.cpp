@@ -60,8 +60,8 @@ Result<Host::Call, Ending> Rounds::timed_call(Role role) {
 
 Result<void, Ending> Rounds::empty_call() {
   room_.flush();
-  const auto call = arms_.host(Role::eager).call(Operation::nothing, inputs_.bytes(),
-                                                 plan_.least_call);
+  const auto call =
+      arms_.host(Role::eager).call(Operation::nothing, inputs_.bytes(), plan_.least_call);
   if (!call) return tl::unexpected(task_ending(call.error()));
   empties_.push_back(call->window_us);
   return {};

@@ -32,7 +32,8 @@ class Taker {
 
 Result<HostParts, std::string> take_host(Taker& taker, const ResidentHost& host) {
   const auto role = role_of(host.role);
-  if (!role || !taker.has(kHostDescriptors)) return tl::unexpected<std::string>("malformed resident host");
+  if (!role || !taker.has(kHostDescriptors))
+    return tl::unexpected<std::string>("malformed resident host");
   HostParts parts;
   parts.role = *role;
   parts.pid = static_cast<pid_t>(host.pid);
@@ -42,7 +43,8 @@ Result<HostParts, std::string> take_host(Taker& taker, const ResidentHost& host)
   parts.log = taker.next();
   auto page = SharedMemory::open(taker.next(), kPageBytes);
   auto arena = SharedMemory::open(taker.next(), host.arena_bytes);
-  if (!page || !arena) return tl::unexpected<std::string>("a resident host's memory cannot be mapped");
+  if (!page || !arena)
+    return tl::unexpected<std::string>("a resident host's memory cannot be mapped");
   parts.page = std::move(*page);
   parts.arena = std::move(*arena);
   return parts;
@@ -104,19 +106,20 @@ void Session::facts(const KnownTask& task) {
   if (!text || !state) return;  // the next judge learns the task again
   SessionNews news;
   news.kind = SessionNews::Kind::facts;
-  std::ignore = send_packet(socket_.get(), nlohmann::json::parse(encode(news)),
-                            {text->get(), state->get()}, std::chrono::steady_clock::now() + kPatience);
+  std::ignore =
+      send_packet(socket_.get(), nlohmann::json::parse(encode(news)), {text->get(), state->get()},
+                  std::chrono::steady_clock::now() + kPatience);
 }
 
 void Session::keep(HostParts parts) {
   SessionNews news;
   news.kind = SessionNews::Kind::keep;
   news.host = {std::string(name_of(parts.role)), parts.pid, parts.arena.size()};
-  std::ignore = send_packet(
-      socket_.get(), nlohmann::json::parse(encode(news)),
-      {parts.control.get(), parts.fate.get(), parts.pidfd.get(), parts.log.get(),
-       parts.page.descriptor().get(), parts.arena.descriptor().get()},
-      std::chrono::steady_clock::now() + kPatience);
+  std::ignore =
+      send_packet(socket_.get(), nlohmann::json::parse(encode(news)),
+                  {parts.control.get(), parts.fate.get(), parts.pidfd.get(), parts.log.get(),
+                   parts.page.descriptor().get(), parts.arena.descriptor().get()},
+                  std::chrono::steady_clock::now() + kPatience);
 }
 
 Result<void, std::string> Session::verdict(const std::string& bytes) {

@@ -8,8 +8,8 @@ namespace swage::judge {
 
 /// gpu_pool/model_host/arena_allocator.cpp writes this byte around every allocation.
 inline constexpr std::byte kBandByte{0xC7};
-inline constexpr std::size_t kBandBytes = 4096;             ///< before and after an allocation
-inline constexpr std::size_t kEndBandBytes = 2UL << 20;     ///< at both ends of the arena
+inline constexpr std::size_t kBandBytes = 4096;          ///< before and after an allocation
+inline constexpr std::size_t kEndBandBytes = 2UL << 20;  ///< at both ends of the arena
 
 /// True when every byte still has the band's value.
 bool band_intact(std::span<const std::byte> band);

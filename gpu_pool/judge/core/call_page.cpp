@@ -22,13 +22,15 @@ Result<Output, std::string> read_output(const PageOutput& from, std::uint64_t ar
   const std::uint64_t limit = out.region == Output::Region::arena ? arena_bytes : input_bytes;
   if (out.offset > limit || out.bytes > limit - out.offset)
     return tl::unexpected<std::string>("a result lies outside its memory");
-  if (out.offset % size_of(*type) != 0) return tl::unexpected<std::string>("a result is not aligned");
+  if (out.offset % size_of(*type) != 0)
+    return tl::unexpected<std::string>("a result is not aligned");
   out.storage_offset = from.storage_offset;
   out.storage_bytes = from.storage_bytes;
   const bool holds = out.storage_offset <= out.offset && out.storage_bytes <= limit &&
                      out.storage_offset <= limit - out.storage_bytes &&
                      out.offset + out.bytes <= out.storage_offset + out.storage_bytes;
-  if (!holds && out.bytes > 0) return tl::unexpected<std::string>("a result lies outside its storage");
+  if (!holds && out.bytes > 0)
+    return tl::unexpected<std::string>("a result lies outside its storage");
   return out;
 }
 

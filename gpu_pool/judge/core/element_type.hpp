@@ -44,9 +44,7 @@ constexpr std::size_t size_of(ElementType type) {
 }
 
 /// float16 to float64 and bfloat16.
-constexpr bool is_floating(ElementType type) {
-  return type <= ElementType::bfloat16;
-}
+constexpr bool is_floating(ElementType type) { return type <= ElementType::bfloat16; }
 
 /// torch's name without the prefix: `float32`, `bool`. Nothing for an unknown name or code.
 std::optional<ElementType> element_type_of(std::string_view name);

@@ -12,12 +12,28 @@ bool gains(const Interval& q, double candidate_us, double baseline_us) {
 }  // namespace
 
 std::string_view name_of(Code code) {
-  static constexpr std::array<std::string_view, 22> kNames{
-      "",           "ok",           "compile_error",  "load_error",     "crash",
-      "oom",        "timeout",      "protocol_error", "wrong_metadata", "mismatch",
-      "nonfinite",  "input_mutated", "aliased",       "nondeterministic", "deferred_write",
-      "oob_write",  "precision_downgrade", "policy_violation", "gpu_fault", "timing_unstable",
-      "task_invalid", "infra_error"};
+  static constexpr std::array<std::string_view, 22> kNames{"",
+                                                           "ok",
+                                                           "compile_error",
+                                                           "load_error",
+                                                           "crash",
+                                                           "oom",
+                                                           "timeout",
+                                                           "protocol_error",
+                                                           "wrong_metadata",
+                                                           "mismatch",
+                                                           "nonfinite",
+                                                           "input_mutated",
+                                                           "aliased",
+                                                           "nondeterministic",
+                                                           "deferred_write",
+                                                           "oob_write",
+                                                           "precision_downgrade",
+                                                           "policy_violation",
+                                                           "gpu_fault",
+                                                           "timing_unstable",
+                                                           "task_invalid",
+                                                           "infra_error"};
   return kNames.at(static_cast<std::size_t>(code));
 }
 

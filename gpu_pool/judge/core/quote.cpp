@@ -22,6 +22,19 @@ std::size_t utf8_length(std::string_view text) {
   return overlong || outside ? 0 : length;
 }
 
+/// C0 but line end and tab, DEL, C1, and the marks that hide or reorder text on a terminal.
+bool is_control(std::string_view character) {
+  if (character.empty()) return false;
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(character[i]); };
+  if (character.size() == 1)
+    return (byte(0) < 0x20 && byte(0) != '\n' && byte(0) != '\t') || byte(0) == 0x7F;
+  if (character.size() == 2) return byte(0) == 0xC2 && byte(1) < 0xA0;
+  if (character.size() != 3 || byte(0) != 0xE2) return false;
+  const unsigned char last = byte(2);
+  if (byte(1) == 0x80) return (last >= 0x8B && last <= 0x8F) || (last >= 0xA8 && last <= 0xAE);
+  return byte(1) == 0x81 && last >= 0xA0 && last <= 0xAF;
+}
+
 void append_escaped(std::string& out, unsigned char byte) {
   static constexpr std::string_view kDigits = "0123456789abcdef";
   out += "\\x";
@@ -32,13 +45,8 @@ void append_escaped(std::string& out, unsigned char byte) {
 std::string escape(std::string_view text) {
   std::string out;
   while (!text.empty()) {
-    const auto first = static_cast<unsigned char>(text.front());
     std::size_t length = utf8_length(text);
-    // Besides C0 and DEL also C1 and the marks that reorder text on a terminal.
-    const bool control = (first < 0x20 && first != '\n' && first != '\t') || first == 0x7F ||
-                         (length == 2 && first == 0xC2 && static_cast<unsigned char>(text[1]) < 0xA0) ||
-                         (length == 3 && (text.substr(0, 2) == "\xE2\x80" ||
-                                          text.substr(0, 2) == "\xE2\x81"));
+    const bool control = is_control(text.substr(0, length));
     if (length == 0 || control) {
       length = length == 0 ? 1 : length;
       for (const char byte : text.substr(0, length))

@@ -95,7 +95,8 @@ void normal_block(const Words& words, float mean, float deviation, Floats& out) 
   constexpr std::size_t kHalf = kFillBlock / 2;
   for (std::size_t i = 0; i < kHalf; ++i) {
     const float radius = std::sqrt(-2.0F * fast_log(open_unit(words[i]))) * deviation;
-    const float u = static_cast<float>(static_cast<std::int32_t>(words[kHalf + i]) >> 8) * 0x1.0p-24F;
+    const float u =
+        static_cast<float>(static_cast<std::int32_t>(words[kHalf + i]) >> 8) * 0x1.0p-24F;
     const float shifted = u + 0.25F;
     const float cosine = fast_sine(shifted >= 0.5F ? shifted - 1.0F : shifted);
     out[i] = mean + radius * fast_sine(u);
@@ -160,10 +161,9 @@ std::uint64_t derive_key(std::span<const std::byte, 32> root, std::uint64_t purp
   for (std::size_t part = 0; part < 4; ++part) {
     std::uint64_t word = 0;
     std::memcpy(&word, root.data() + 8 * part, sizeof word);
-    const auto mixed = philox(key ^ word, {static_cast<std::uint32_t>(number),
-                                           static_cast<std::uint32_t>(number >> 32),
-                                           static_cast<std::uint32_t>(purpose),
-                                           static_cast<std::uint32_t>(part)});
+    const auto mixed = philox(
+        key ^ word, {static_cast<std::uint32_t>(number), static_cast<std::uint32_t>(number >> 32),
+                     static_cast<std::uint32_t>(purpose), static_cast<std::uint32_t>(part)});
     key = (std::uint64_t{mixed[0]} << 32) | mixed[1];
   }
   return key;
@@ -174,8 +174,8 @@ void fill(const Recipe& recipe, ElementType type, std::uint64_t key, std::span<s
   check(begin % kFillBlock == 0, "a range begins at a block");
   if (recipe.law == Law::perm) return fill_permutation(recipe.b, type, key, buffer);
   const std::size_t size = size_of(type);
-  const bool fast = type == ElementType::float32 &&
-                    (recipe.law == Law::normal || recipe.law == Law::uniform);
+  const bool fast =
+      type == ElementType::float32 && (recipe.law == Law::normal || recipe.law == Law::uniform);
   Words words;
   Floats floats;
   std::array<double, kFillBlock> doubles;

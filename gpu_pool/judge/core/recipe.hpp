@@ -12,11 +12,11 @@ namespace swage::judge {
 
 /// Distribution of independent elements.
 enum class Law : std::uint8_t {
-  uniform,  ///< [a, b)
-  normal,   ///< mean a, standard deviation b
-  randint,  ///< integers [a, b)
-  perm,     ///< a permutation of the integers [0, b)
-  constant, ///< a
+  uniform,   ///< [a, b)
+  normal,    ///< mean a, standard deviation b
+  randint,   ///< integers [a, b)
+  perm,      ///< a permutation of the integers [0, b)
+  constant,  ///< a
 };
 
 /// How the judge makes a tensor's content by itself.

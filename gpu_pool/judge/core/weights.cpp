@@ -51,8 +51,8 @@ void perturb_weights(std::string_view name, ElementType type, std::uint64_t key,
   if (moments.constant) return fill(replacement(name, moments.first), type, key, values, 0, count);
   std::vector<float> scale(count);
   std::vector<float> noise(count);
-  fill({Law::uniform, 0.9, 1.1}, ElementType::float32, key, std::as_writable_bytes(std::span(scale)),
-       0, count);
+  fill({Law::uniform, 0.9, 1.1}, ElementType::float32, key,
+       std::as_writable_bytes(std::span(scale)), 0, count);
   fill({Law::normal, 0, 0.05 * moments.deviation}, ElementType::float32, key ^ 0x5DEECE66DULL,
        std::as_writable_bytes(std::span(noise)), 0, count);
   for (std::size_t i = 0; i < count; ++i) {

@@ -18,6 +18,7 @@ from swage_model_host import linux, seccomp
 SCRATCH_BYTES = 256 << 20
 MAX_PROCESSES = 64
 LOG_BYTES = 64 << 20  # largest file a host may write, its log included
+ARTEFACT_BYTES = 4 << 30  # the same for the compile host: precompiled headers are large
 WORK = "/workspace"
 
 _SYSTEM = ("/usr", "/lib", "/lib64", "/bin", "/sbin")
@@ -145,7 +146,8 @@ def _pivot(new: Path) -> None:
 
 def _limits(cage: Cage) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (LOG_BYTES, LOG_BYTES))
+    largest = ARTEFACT_BYTES if cage.may_execute else LOG_BYTES
+    resource.setrlimit(resource.RLIMIT_FSIZE, (largest, largest))
     if cage.memory_bytes:
         pages = int(Path("/proc/self/statm").read_text().split()[0])
         limit = pages * resource.getpagesize() + cage.memory_bytes

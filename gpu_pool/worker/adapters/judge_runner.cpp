@@ -29,7 +29,7 @@ using std::chrono::seconds;
 using Outcome = Result<JudgeOutcome, JudgeErrc>;
 
 constexpr std::size_t kMaxVerdict = 1UL << 20;
-constexpr seconds kGrace{15};     // beyond the evaluation's own limit
+constexpr seconds kGrace{15};      // beyond the evaluation's own limit
 constexpr seconds kLearning{240};  // more for a task that Inductor has to compile first
 
 seconds limit_of(judge::Mode mode) {
@@ -204,8 +204,7 @@ Task<Outcome> ProcessJudgeRunner::run_judge(JudgeRequest request,
   const auto hook = stop.on_stop(kill);
   ResidentTask task = tasks_.take(request.task_digest);
   asio::steady_timer watchdog(strand_);
-  watchdog.expires_after(limit_of(request.mode) + kGrace +
-                         (task.facts ? seconds(0) : kLearning));
+  watchdog.expires_after(limit_of(request.mode) + kGrace + (task.facts ? seconds(0) : kLearning));
   watchdog.async_wait([kill](const boost::system::error_code& ended) {
     if (!ended) kill();
   });

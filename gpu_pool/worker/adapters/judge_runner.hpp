@@ -18,11 +18,11 @@ struct JudgeRunnerSettings {
   std::filesystem::path model_host_directory;  ///< holds zygote_main.py and libswage_arena.so
   std::filesystem::path judge_binary;          ///< swage-judge
   std::filesystem::path cache_directory;       ///< Inductor's artefacts, kept from run to run
-  std::filesystem::path log;        ///< stderr of zygote and judges; empty: ours
-  std::vector<int> host_cores;      ///< processors of the model hosts
-  std::vector<int> judge_cores;     ///< processors of the judge
-  std::string verdict_key;          ///< signs verdicts; never leaves this process
-  std::uint64_t memory_bytes = 4ULL << 30;  ///< address space that a candidate may add
+  std::filesystem::path log;                   ///< stderr of zygote and judges; empty: ours
+  std::vector<int> host_cores;                 ///< processors of the model hosts
+  std::vector<int> judge_cores;                ///< processors of the judge
+  std::string verdict_key;                     ///< signs verdicts; never leaves this process
+  std::uint64_t memory_bytes = 4ULL << 30;     ///< address space that a candidate may add
   std::size_t resident_tasks = 16;  ///< tasks whose facts and hosts are kept, least recent go first
   std::string seed;                 ///< 64 hex digits to repeat an evaluation; trust is reduced
 };

@@ -12,8 +12,14 @@ ProcessSpec zygote_spec(const JudgeRunnerSettings& settings, const std::filesyst
                         int socket) {
   const auto& folder = settings.model_host_directory;
   ProcessSpec spec;
-  spec.argv = {settings.python, "-I", "-S", "-B", folder / "zygote_main.py", root,
-               settings.cache_directory, folder / "libswage_arena.so"};
+  spec.argv = {settings.python,
+               "-I",
+               "-S",
+               "-B",
+               folder / "zygote_main.py",
+               root,
+               settings.cache_directory,
+               folder / "libswage_arena.so"};
   spec.env = {{"PATH", "/usr/local/bin:/usr/bin:/bin"}, {"LANG", "C.UTF-8"}};
   if (!settings.log.empty()) spec.log = settings.log;
   spec.descriptors = {{3, socket}};
@@ -23,7 +29,9 @@ ProcessSpec zygote_spec(const JudgeRunnerSettings& settings, const std::filesyst
 }  // namespace
 
 Zygote::Zygote(asio::any_io_executor strand, Descriptor socket, std::unique_ptr<Process> process)
-    : strand_(strand), socket_(std::move(strand), std::move(socket)), process_(std::move(process)) {}
+    : strand_(strand),
+      socket_(std::move(strand), std::move(socket)),
+      process_(std::move(process)) {}
 
 Task<Result<std::unique_ptr<Zygote>, std::string>> Zygote::start(asio::any_io_executor strand,
                                                                  JudgeRunnerSettings settings,
@@ -36,8 +44,7 @@ Task<Result<std::unique_ptr<Zygote>, std::string>> Zygote::start(asio::any_io_ex
   auto process = Process::start(strand, spec);
   if (!process) co_return Outcome(tl::unexpected(process.error().message));
   ends->second.reset(-1);
-  std::unique_ptr<Zygote> zygote(
-      new Zygote(strand, std::move(ends->first), std::move(*process)));
+  std::unique_ptr<Zygote> zygote(new Zygote(strand, std::move(ends->first), std::move(*process)));
   const auto warm = co_await zygote->wait_until_warm(stop);
   if (!warm) co_return Outcome(tl::unexpected(warm.error()));
   co_return Outcome(std::move(zygote));

@@ -16,9 +16,10 @@ namespace swage::worker {
 class Zygote {
  public:
   /// Starts it and waits until it is warm. `root` is an empty folder for the hosts' mounts.
-  static Task<Result<std::unique_ptr<Zygote>, std::string>> start(
-      asio::any_io_executor strand, JudgeRunnerSettings settings, std::filesystem::path root,
-      StopSource& stop);
+  static Task<Result<std::unique_ptr<Zygote>, std::string>> start(asio::any_io_executor strand,
+                                                                  JudgeRunnerSettings settings,
+                                                                  std::filesystem::path root,
+                                                                  StopSource& stop);
 
   /// A socket over which a judge can ask for hosts; empty when the zygote has gone.
   Task<Descriptor> new_client();
