@@ -40,9 +40,8 @@ struct JudgeBench::State {
 };
 
 JudgeBench::JudgeBench() : state_(std::make_unique<State>()) {
-  auto started = finish(
-      state_->context,
-      worker::start_judge_runner(state_->context.get_executor(), bench_settings(), state_->stop),
+  auto started = state_->run(
+      worker::start_judge_runner(state_->run.executor(), bench_settings(), state_->stop),
       kPatience);
   check(started.has_value(), started ? "" : started.error());
   state_->runner = std::move(*started);
