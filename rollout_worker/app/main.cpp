@@ -21,10 +21,12 @@ int main(int argc, char** argv) {
     return 64;
   }
   swage::configure_log({config->process.log_level, config->process.log_json, config->process.name});
+  std::function<std::string()> who_runs;
   const auto grace = config->drain + std::chrono::seconds(15);
   return swage::run_root(
       [&](swage::asio::any_io_executor strand, swage::StopSource& stop) {
-        return swage::rollout_worker::run_worker(std::move(strand), stop, std::move(*config));
+        return swage::rollout_worker::run_worker(std::move(strand), stop, std::move(*config),
+                                                 who_runs);
       },
-      grace);
+      grace, [&] { return who_runs ? who_runs() : std::string("start or stop"); });
 }

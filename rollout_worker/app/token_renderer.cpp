@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "sandbox/api/tool_schema.hpp"
+
 namespace swage::rollout_worker {
 namespace {
 
@@ -18,7 +20,12 @@ class TokenRenderer final : public Renderer {
                                      std::string_view work_directory) const override {
     policy::PromptParts parts;
     parts.task_name = task_id;
-    parts.user = "Work directory: " + std::string(work_directory);
+    parts.system =
+        "You write fast kernels. Call tools as <tool_call>{\"name\": …, \"arguments\": "
+        "{…}}</tool_call>. Tools, with JSON schemas of their arguments:\n" +
+        std::string(sandbox::tool_schemas_json());
+    parts.user = "Your work directory is " + std::string(work_directory) +
+                 ". Read SKILL.md there first and follow it. Then make model.py faster.";
     return followed_by_message(format_->prompt_ids(parts));
   }
   std::vector<std::uint32_t> observations(std::span<const std::string> texts,

@@ -77,6 +77,12 @@ Task<> wait_for(asio::any_io_executor strand, StopSource& stop) {
   while (!stop.stopping()) co_await never.wait(stop);
 }
 
+std::string joined(const std::vector<std::string>& names) {
+  std::string text;
+  for (const auto& name : names) text += (text.empty() ? "" : ", ") + name;
+  return text.empty() ? "no rollout; connections" : text;
+}
+
 /// Unique among the pool's clients, new with each start: an old process's requests are not ours.
 lease::ClientId client_id(const WorkerConfig& config) {
   return lease::ClientId(config.process.name + "." + std::to_string(::getpid()) + "." +
@@ -85,7 +91,8 @@ lease::ClientId client_id(const WorkerConfig& config) {
 
 }  // namespace
 
-Task<int> run_worker(asio::any_io_executor strand, StopSource& stop, WorkerConfig config) {
+Task<int> run_worker(asio::any_io_executor strand, StopSource& stop, WorkerConfig config,
+                     std::function<std::string()>& who_runs) {
   auto tokenizer = policy::Tokenizer::load(config.tokenizer);
   if (!tokenizer) co_return failed(69, tokenizer.error().message);
   auto renderer = make_token_renderer(config.renderer, std::move(*tokenizer));
@@ -109,6 +116,7 @@ Task<int> run_worker(asio::any_io_executor strand, StopSource& stop, WorkerConfi
     http = std::move(*started);
     http_port = http->port();
   }
+  who_runs = [&worker] { return joined(worker.pool.names()); };
   worker.dispatcher->start(worker.commands);
   int code = 0;
   if (const auto written = write_ready_file(config.process.ready_file, http_port); written) {
@@ -124,6 +132,7 @@ Task<int> run_worker(asio::any_io_executor strand, StopSource& stop, WorkerConfi
   co_await worker.learner->close();
   co_await worker.holder->shut_down();
   if (http) co_await http->stop();
+  who_runs = nullptr;
   co_return code;
 }
 

@@ -5,6 +5,7 @@
 #include "common/base/digest.hpp"
 #include "rollout_worker/core/agent_loop.hpp"
 #include "rollout_worker/core/observation.hpp"
+#include "sandbox/api/tool_schema.hpp"
 
 namespace swage::rollout_worker {
 namespace {
@@ -12,6 +13,14 @@ namespace {
 std::uint32_t milliseconds(Duration duration) {
   return static_cast<std::uint32_t>(
       std::chrono::duration_cast<std::chrono::milliseconds>(duration).count());
+}
+
+/// Equal for equal calls: defaults left out, keys sorted. What the schema does not take is digested
+/// as it was written.
+std::string arguments_digest(const ParsedCall& call) {
+  if (!call.well_formed()) return sha256_hex(call.raw);
+  const auto canonical = sandbox::validate_tool_call(call.name, call.arguments);
+  return sandbox::tool_call_digest(call.name, canonical ? *canonical : call.arguments);
 }
 
 std::string cut_message(std::size_t tokens) {
@@ -86,8 +95,7 @@ void AgentLoop::run_next_call(TimePoint now) {
 
 /// Keeps what a call brought. False: the third malformed call in a row.
 bool AgentLoop::note_call(const ParsedCall& call, bool schema_valid, std::string text) {
-  const auto& digested = call.well_formed() ? call.arguments : call.raw;
-  turns_.back().calls.push_back({call.name, sha256_hex(digested), schema_valid});
+  turns_.back().calls.push_back({call.name, arguments_digest(call), schema_valid});
   texts_.push_back(std::move(text));
   malformed_in_row_ = schema_valid ? 0 : malformed_in_row_ + 1;
   return malformed_in_row_ < kMalformedInARow;
