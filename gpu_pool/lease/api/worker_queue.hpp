@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <variant>
@@ -78,5 +79,17 @@ class WorkerQueue {
   /// after three failures only forgetting the GPU helps.
   virtual Task<Result<bool, LeaseErrc>> requalify(GpuId gpu, BootId boot, TimePoint deadline) = 0;
 };
+
+/// A WorkerQueue with its connection, which is kept up in the background. Thread: the strand that
+/// opened it. Life: await shut_down() before it goes.
+class WorkerLink {
+ public:
+  virtual ~WorkerLink() = default;
+  virtual WorkerQueue& queue() = 0;
+  /// Why there is no connection; empty while there is one.
+  virtual std::string trouble() const = 0;
+  virtual Task<> shut_down() = 0;
+};
+Task<std::unique_ptr<WorkerLink>> open_worker_link(QueueConfig config);
 
 }  // namespace swage::lease

@@ -5,6 +5,7 @@
 #include "common/redis/subscription.hpp"
 #include "gpu_pool/lease/adapters/redis_lease_queue.hpp"
 #include "gpu_pool/lease/adapters/redis_messages.hpp"
+#include "gpu_pool/lease/api/worker_queue.hpp"
 #include "gpu_pool/lease/app/lease_holder.hpp"
 #include "gpu_pool/lease/app/pool_leader.hpp"
 
@@ -52,6 +53,20 @@ class RedisHolder final : public LeaseHolder {
   RedisSubscription mailbox_;
 };
 
+class RedisWorkerLink final : public WorkerLink {
+ public:
+  RedisWorkerLink(const asio::any_io_executor& strand, const QueueConfig& config)
+      : redis_(strand, redis_config(config)),
+        queue_(make_redis_worker_queue(redis_, config.pool)) {}
+  WorkerQueue& queue() override { return *queue_; }
+  std::string trouble() const override { return redis_.last_failure(); }
+  Task<> shut_down() override { return redis_.shut_down(); }
+
+ private:
+  RedisClient redis_;
+  std::unique_ptr<WorkerQueue> queue_;
+};
+
 class RedisLeader final : public PoolLeader {
  public:
   RedisLeader(const asio::any_io_executor& strand, const QueueConfig& config,
@@ -80,6 +95,11 @@ class RedisLeader final : public PoolLeader {
 Task<std::unique_ptr<LeaseHolder>> open_lease_holder(QueueConfig config, ClientId client) {
   const auto strand = co_await asio::this_coro::executor;
   co_return std::make_unique<RedisHolder>(strand, config, client);
+}
+
+Task<std::unique_ptr<WorkerLink>> open_worker_link(QueueConfig config) {
+  const auto strand = co_await asio::this_coro::executor;
+  co_return std::make_unique<RedisWorkerLink>(strand, config);
 }
 
 Task<std::unique_ptr<PoolLeader>> open_pool_leader(QueueConfig config, PoolSettings settings,

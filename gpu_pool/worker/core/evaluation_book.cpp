@@ -1,0 +1,81 @@
+#include "gpu_pool/worker/core/evaluation_book.hpp"
+
+#include <algorithm>
+
+namespace swage::worker {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kKeepVerdict = 10min;
+
+}  // namespace
+
+Duration time_limit(judge::Mode mode) {
+  switch (mode) {
+    case judge::Mode::verify:
+      return 60s;
+    case judge::Mode::profile:
+      return 120s;
+    case judge::Mode::score:
+      return 180s;
+  }
+  return 60s;
+}
+
+EvaluationBook::Answer EvaluationBook::accept(lease::Token token, const lease::RequestId& request,
+                                              Duration valid_for, TimePoint now) {
+  if (draining_ && !(current_ && current_->token == token)) return Answer::draining;
+  switch (fence_.evaluate(token, request)) {
+    case Fence::Answer::stale:
+      return Answer::stale;
+    case Fence::Answer::duplicate:
+      return Answer::duplicate;
+    case Fence::Answer::attach:
+      if (current_->ended && now - *current_->ended > kKeepVerdict) return Answer::stale;
+      extend(token, valid_for, now);
+      return Answer::attach;
+    case Fence::Answer::start:
+      break;
+  }
+  current_ = Current{token, now + valid_for, TimePoint::max(), {}};
+  return Answer::start;
+}
+
+void EvaluationBook::extend(lease::Token token, Duration valid_for, TimePoint now) {
+  if (!open() || current_->token != token) return;
+  current_->lease_ends = std::max(current_->lease_ends, now + valid_for);
+}
+
+void EvaluationBook::judging(judge::Mode mode, TimePoint now) {
+  if (open()) current_->limit = now + time_limit(mode);
+}
+
+void EvaluationBook::ended(TimePoint now) {
+  if (open()) current_->ended = now;
+}
+
+TimePoint EvaluationBook::next_check() const {
+  return open() ? std::min(current_->lease_ends, current_->limit) : TimePoint::max();
+}
+
+std::optional<EvaluationBook::Overdue> EvaluationBook::overdue(TimePoint now) const {
+  if (!open()) return std::nullopt;
+  if (now >= current_->lease_ends) return Overdue::lease;
+  if (now >= current_->limit) return Overdue::time_limit;
+  return std::nullopt;
+}
+
+bool EvaluationBook::clear(lease::Token token) {
+  fence_.clear(token);
+  return open() && current_->token <= token;
+}
+
+bool EvaluationBook::registered(lease::Token newest, bool restored,
+                                std::optional<lease::Token> reported) {
+  if (restored) return false;
+  fence_.registered(newest);
+  return open() && reported && current_->token == *reported;
+}
+
+}  // namespace swage::worker

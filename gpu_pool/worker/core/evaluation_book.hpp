@@ -1,0 +1,57 @@
+#pragma once
+
+#include <optional>
+
+#include "common/base/time.hpp"
+#include "gpu_pool/judge/api/judge_runner.hpp"
+#include "gpu_pool/worker/core/fence.hpp"
+
+namespace swage::worker {
+
+/// What one GPU evaluates, until when, and for whom its verdict is kept. Pure: it is handed `now`,
+/// and the caller does what the answers say.
+/// 1. accept() lets a call in; the evaluation is open until ended().
+/// 2. It ends at the latest when its lease runs out (extend() moves that) or, once judging has
+///    begun, after its mode's time limit: overdue() says so.
+/// 3. Its ending is kept for ten minutes for the same call, unless a newer one is let in.
+class EvaluationBook {
+ public:
+  enum class Answer { start, attach, stale, duplicate, draining };
+  enum class Overdue { lease, time_limit };
+
+  /// `start`: whatever was open must be killed and cleared before this one runs.
+  Answer accept(lease::Token token, const lease::RequestId& request, Duration valid_for,
+                TimePoint now);
+  /// The lease of the open evaluation was renewed. It never gets shorter.
+  void extend(lease::Token token, Duration valid_for, TimePoint now);
+  void judging(judge::Mode mode, TimePoint now);
+  void ended(TimePoint now);
+
+  /// When to ask overdue() again; TimePoint::max() when nothing is open.
+  TimePoint next_check() const;
+  std::optional<Overdue> overdue(TimePoint now) const;
+
+  /// The queue takes leases up to `token` back. True: what is open must be killed first.
+  bool clear(lease::Token token);
+  /// restored: what was reported as running is held again. True: it is not, kill it.
+  bool registered(lease::Token newest, bool restored, std::optional<lease::Token> reported);
+  void drain() { draining_ = true; }
+
+  bool open() const { return current_ && !current_->ended; }
+  lease::Token floor() const { return fence_.floor(); }
+
+ private:
+  struct Current {
+    lease::Token token;
+    TimePoint lease_ends, limit = TimePoint::max();
+    std::optional<TimePoint> ended;
+  };
+  Fence fence_;
+  std::optional<Current> current_;
+  bool draining_ = false;
+};
+
+/// Longest judging: verify 60 s, profile 120 s, score 180 s.
+Duration time_limit(judge::Mode mode);
+
+}  // namespace swage::worker
