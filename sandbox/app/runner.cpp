@@ -1,6 +1,7 @@
 #include "sandbox/app/runner.hpp"
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <csignal>
@@ -183,8 +184,9 @@ Result<RunnerSettings, std::string> runner_settings_from(const std::string& text
 int run_runner(const RunnerSettings& settings) {
   std::signal(SIGPIPE, SIG_IGN);
   ::umask(022);
-  auto confined = confine_to_agent(settings.uid, settings.limits,
-                                   {settings.roots.work, settings.roots.temporary, "/dev/shm"});
+  std::vector<std::string> owned{settings.roots.work, settings.roots.temporary};
+  if (::getpid() == 1) owned.emplace_back("/dev/shm");  // else it is the machine's
+  auto confined = confine_to_agent(settings.uid, settings.limits, owned);
   for (const auto& directory :
        {settings.roots.work + "/kernels", state_directory(settings.roots)})
     if (confined && ::mkdir(directory.c_str(), 0755) != 0 && errno != EEXIST)

@@ -131,6 +131,12 @@ std::vector<std::string> precompile_argv(const std::string& cxx) {
   return argv;
 }
 
+std::vector<std::string> stub_argv(const std::string& cxx, const std::string& library) {
+  const auto file = "lib" + library + ".so";
+  return {cxx, "-shared", "-x", "c", "empty.c", "-nostdlib", "-Wl,-soname," + file, "-o",
+          text(kOutputPlace) + "/" + file};
+}
+
 std::string tidy_diagnostics(std::string_view diagnostics) {
   std::string out;
   const auto prefix = text(kSourcePlace) + "/";

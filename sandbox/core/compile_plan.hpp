@@ -50,6 +50,9 @@ Result<CompilePlan, std::string> plan_compilation(const std::vector<WorkFile>& f
 /// Makes the precompiled header of bindings out of <kHeaderPlace>/binding.hpp.
 std::vector<std::string> precompile_argv(const std::string& cxx);
 
+/// Makes an empty library that bears a torch library's name, out of /src/empty.c.
+std::vector<std::string> stub_argv(const std::string& cxx, const std::string& library);
+
 /// Compiler output as an agent should see it: `/src/` gone from paths, valid UTF-8, at most 64 KiB.
 std::string tidy_diagnostics(std::string_view text);
 
