@@ -4,6 +4,7 @@
 #include <grpcpp/server_context.h>
 #include <grpcpp/support/server_callback.h>
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -134,6 +135,10 @@ class ServerBidi final : public grpc::ServerBidiReactor<In, Out> {
   void OnCancel() override { cancel.set(); }
   void OnDone() override { const auto self = std::move(self_); }
   void hold(std::shared_ptr<ServerBidi> self) { self_ = std::move(self); }
+  /// Finishes the call; only the first counts. Pending operations complete with nothing.
+  void end(const grpc::Status& status) {
+    if (!ended_.exchange(true)) this->Finish(status);
+  }
 
   Completions completions;
   CancelLatch cancel;
@@ -141,6 +146,7 @@ class ServerBidi final : public grpc::ServerBidiReactor<In, Out> {
   Out outgoing;
 
  private:
+  std::atomic<bool> ended_ = false;
   std::shared_ptr<ServerBidi> self_;
 };
 
@@ -151,12 +157,17 @@ class ServerWrite final : public grpc::ServerWriteReactor<Out> {
   void OnCancel() override { cancel.set(); }
   void OnDone() override { const auto self = std::move(self_); }
   void hold(std::shared_ptr<ServerWrite> self) { self_ = std::move(self); }
+  /// Finishes the call; only the first counts. Pending operations complete with nothing.
+  void end(const grpc::Status& status) {
+    if (!ended_.exchange(true)) this->Finish(status);
+  }
 
   Completions completions;
   CancelLatch cancel;
   Out outgoing;
 
  private:
+  std::atomic<bool> ended_ = false;
   std::shared_ptr<ServerWrite> self_;
 };
 
@@ -184,6 +195,9 @@ class BidiStream {
     co_return co_await reactor->completions.run(reactor->completions.write,
                                                 [&] { reactor->StartWrite(&reactor->outgoing); });
   }
+  /// Ends the call before the handler returns, so that a handler with a pending read can finish;
+  /// what it returns is then not looked at.
+  void end(const grpc::Status& status) { reactor_->end(status); }
 
  private:
   std::shared_ptr<rpc_detail::ServerBidi<In, Out>> reactor_;
@@ -218,7 +232,7 @@ Task<> run_stream(std::shared_ptr<Reactor> reactor, std::shared_ptr<StopSource> 
   } catch (const std::exception& e) {
     status = {grpc::StatusCode::INTERNAL, e.what()};
   }
-  reactor->Finish(status);
+  reactor->end(status);
 }
 
 template <class Stream, class Reactor, class Handler>

@@ -1,0 +1,63 @@
+#include "sandbox/adapters/agent_container.hpp"
+
+#include <signal.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+#include "sandbox/core/container.hpp"
+#include "sandbox/core/runner_messages.hpp"
+
+namespace swage::sandbox {
+
+Result<std::unique_ptr<AgentContainer>, std::string> AgentContainer::start(
+    asio::any_io_executor strand, const HostFacts& host, const AgentContainerSpec& spec) {
+  std::array<int, 2> ends{};
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0)
+    return tl::unexpected(std::string("no socket for the runner: ") + std::strerror(errno));
+  FrameSocket::Socket ours(strand, asio::local::stream_protocol(), ends[0]);
+
+  ContainerSpec container;
+  container.mounts = spec.mounts;
+  container.working_directory = spec.working_directory;
+  container.command = spec.command;
+  container.user_namespace = !host.root;
+  container.inner_uid = spec.agent_uid.value_or(::geteuid());
+  container.may_switch_user = host.root && spec.agent_uid.has_value();
+  container.first_process = true;
+
+  auto group = std::make_unique<ControlGroup>(host.cgroup_parents, spec.name, spec.memory_bytes,
+                                              spec.processes);
+  ProcessSpec process_spec;
+  process_spec.argv =
+      group->wrap(host.containers ? bwrap_argv(container, host.system) : spec.command);
+  process_spec.env = {{"PATH", "/usr/bin:/bin"}, {"LANG", "C.UTF-8"}};
+  process_spec.log = spec.log;
+  process_spec.descriptors = {{3, ends[1]}};
+  auto process = Process::start(strand, process_spec);
+  ::close(ends[1]);
+  if (!process) return tl::unexpected(process.error().message);
+  return std::unique_ptr<AgentContainer>(
+      new AgentContainer(std::move(group), std::move(*process), std::move(ours)));
+}
+
+AgentContainer::AgentContainer(std::unique_ptr<ControlGroup> group,
+                               std::unique_ptr<Process> process, FrameSocket::Socket socket)
+    : group_(std::move(group)),
+      process_(std::move(process)),
+      socket_(std::move(socket), kMaxFrame) {}
+
+Task<std::string> AgentContainer::wait() {
+  const int status = co_await process_->wait();
+  co_return describe_status(status);
+}
+
+void AgentContainer::end() {
+  process_->signal(SIGKILL, true);
+  group_->kill();
+}
+
+}  // namespace swage::sandbox

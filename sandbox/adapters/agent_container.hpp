@@ -1,0 +1,56 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/asio/asio.hpp"
+#include "common/asio/process.hpp"
+#include "sandbox/adapters/control_group.hpp"
+#include "sandbox/adapters/frame_socket.hpp"
+#include "sandbox/adapters/host.hpp"
+
+namespace swage::sandbox {
+
+/// What one agent's container is made of.
+struct AgentContainerSpec {
+  std::string name;                          ///< of the control group
+  std::vector<Mount> mounts;
+  std::string working_directory;             ///< inside
+  std::vector<std::string> command;          ///< gets the stream to sandboxd as descriptor 3
+  std::filesystem::path log;                 ///< stderr of bubblewrap and of the command
+  std::optional<uid_t> agent_uid;            ///< root only: the command will become this user
+  std::uint64_t memory_bytes = 0;            ///< of all its processes together
+  std::uint64_t processes = 0;
+};
+
+/// A running container (or, on a machine without bubblewrap, a process of the same program) and the
+/// stream to it. Touched on one strand. The destructor ends every process in it; end() does so and
+/// waits.
+class AgentContainer {
+ public:
+  /// Error: what could not be started.
+  static Result<std::unique_ptr<AgentContainer>, std::string> start(asio::any_io_executor strand,
+                                                                    const HostFacts& host,
+                                                                    const AgentContainerSpec& spec);
+  FrameSocket& socket() { return socket_; }
+  /// Of bubblewrap; the command is its child.
+  pid_t pid() const { return process_->pid(); }
+  /// Waits for its end by itself or by end(). One waiter. Returns what happened, for people.
+  Task<std::string> wait();
+  /// SIGKILL to all; wait() returns soon after.
+  void end();
+
+ private:
+  AgentContainer(std::unique_ptr<ControlGroup> group, std::unique_ptr<Process> process,
+                 FrameSocket::Socket socket);
+  std::unique_ptr<ControlGroup> group_;  // goes after the process: then it is empty
+  std::unique_ptr<Process> process_;
+  FrameSocket socket_;
+};
+
+}  // namespace swage::sandbox

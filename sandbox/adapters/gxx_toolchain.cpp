@@ -1,0 +1,123 @@
+#include "sandbox/adapters/gxx_toolchain.hpp"
+
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "common/base/digest.hpp"
+#include "common/base/files.hpp"
+#include "sandbox/core/compile_plan.hpp"
+#include "sandbox/core/elf_check.hpp"
+
+extern char** environ;
+
+namespace swage::sandbox {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// What a trusted program prints, without the last line end; nothing if it fails.
+std::optional<std::string> output_of(std::vector<std::string> argv) {
+  std::array<int, 2> pipe{};
+  if (::pipe2(pipe.data(), O_CLOEXEC) != 0) return std::nullopt;
+  std::vector<char*> pointers;
+  for (auto& argument : argv) pointers.push_back(argument.data());
+  pointers.push_back(nullptr);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_adddup2(&actions, pipe[1], 1);
+  pid_t child = -1;
+  const int failed = ::posix_spawnp(&child, pointers[0], &actions, nullptr, pointers.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  ::close(pipe[1]);
+  std::string out;
+  std::array<char, 4096> buffer{};
+  for (ssize_t got = 0;
+       failed == 0 && (got = ::read(pipe[0], buffer.data(), buffer.size())) > 0;)
+    out.append(buffer.data(), static_cast<std::size_t>(got));
+  ::close(pipe[0]);
+  int status = 0;
+  if (failed != 0 || ::waitpid(child, &status, 0) < 0 || status != 0) return std::nullopt;
+  while (out.ends_with('\n')) out.pop_back();
+  return out;
+}
+
+}  // namespace
+
+Result<ToolchainFacts, std::string> examine_toolchain(const Toolchain& toolchain) {
+  using Missing = tl::unexpected<std::string>;
+  const auto version = output_of({toolchain.cxx, "-dumpfullversion"});
+  if (!version)
+    return Missing("the compiler " + toolchain.cxx + " does not run; install the package g++");
+  const auto torch_version = read_file(toolchain.torch_directory / "version.py");
+  if (!torch_version || !fs::exists(toolchain.torch_directory / "include/torch/types.h"))
+    return Missing("there is no torch with headers in " + toolchain.torch_directory.string() +
+                   "; set toolchain.torch_directory to the wheel's torch folder");
+  const auto include =
+      output_of({toolchain.python.string(), "-I", "-c",
+                 "import sysconfig; print(sysconfig.get_paths()['include'])"});
+  const auto python_version = read_file(fs::path(include.value_or("/nowhere")) / "patchlevel.h");
+  if (!python_version || !fs::exists(fs::path(*include) / "Python.h"))
+    return Missing("the interpreter " + toolchain.python.string() +
+                   " does not run or has no headers; set toolchain.python, or install python3-dev");
+  ToolchainFacts facts;
+  facts.name = fs::path(toolchain.cxx).filename().string() + " " + *version;
+  facts.id = sha256_hex(facts.name + "\n" + *torch_version + "\n" + *python_version + "\n" +
+                        std::string(kBindingHeader));
+  facts.python_include = *include;
+  return facts;
+}
+
+Result<void, std::string> write_known_symbols(const Toolchain& toolchain, const fs::path& file) {
+  std::vector<std::string> names;
+  for (const auto& library : torch_libraries()) {
+    const auto path = toolchain.torch_directory / "lib" / ("lib" + library + ".so");
+    const MappedFile mapped(path);
+    if (!mapped.bytes()) return tl::unexpected("cannot read " + path.string());
+    auto summary = read_elf(*mapped.bytes());
+    if (!summary) return tl::unexpected(path.string() + ": " + summary.error());
+    names.insert(names.end(), std::make_move_iterator(summary->exported.begin()),
+                 std::make_move_iterator(summary->exported.end()));
+  }
+  std::ranges::sort(names);
+  const auto repeated = std::ranges::unique(names);
+  names.erase(repeated.begin(), repeated.end());
+  std::string text;
+  for (const auto& name : names) text += name + "\n";
+  if (const auto wrote = write_file_durably(file, text); !wrote)
+    return tl::unexpected(wrote.error().message);
+  return {};
+}
+
+MappedFile::MappedFile(const fs::path& path) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return;
+  struct stat status {};
+  if (::fstat(fd, &status) == 0 && status.st_size > 0) {
+    const auto size = static_cast<std::size_t>(status.st_size);
+    void* at = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (at != MAP_FAILED) {
+      at_ = at;
+      size_ = size;
+    }
+  }
+  ::close(fd);
+}
+
+MappedFile::~MappedFile() {
+  if (at_ != nullptr) ::munmap(at_, size_);
+}
+
+std::optional<std::string_view> MappedFile::bytes() const {
+  if (at_ == nullptr) return std::nullopt;
+  return std::string_view(static_cast<const char*>(at_), size_);
+}
+
+}  // namespace swage::sandbox

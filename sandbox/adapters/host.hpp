@@ -1,0 +1,30 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/base/result.hpp"
+#include "sandbox/core/container.hpp"
+
+namespace swage::sandbox {
+
+/// What of the isolation this machine permits. Probed once at start.
+struct HostFacts {
+  bool root = false;              ///< may become other users and mount without a user namespace
+  bool containers = false;        ///< bubblewrap ran a command in new namespaces
+  std::string container_problem;  ///< what bubblewrap said otherwise, with the remedy
+  std::vector<std::filesystem::path> cgroup_parents;  ///< where groups of ours may be made
+  std::vector<std::string> missing;                   ///< isolation layers, by name
+  std::vector<Mount> system;                          ///< /usr and what belongs to it
+  bool full() const { return missing.empty(); }
+};
+
+/// Tries things out: starts one bubblewrap container, makes and removes one control group.
+/// Takes about 20 ms; blocks.
+HostFacts probe_host();
+
+}  // namespace swage::sandbox

@@ -1,0 +1,77 @@
+#include "sandbox/app/config.hpp"
+
+namespace swage::sandbox {
+namespace {
+
+constexpr std::int64_t kMaxUid = 2'000'000'000;
+constexpr std::int64_t kHuge = std::int64_t{1} << 50;
+
+std::optional<uid_t> uid_field(Fields& fields, const std::string& name) {
+  if (!fields.has(name)) return std::nullopt;
+  return static_cast<uid_t>(fields.integer(name, 0, 1, kMaxUid));
+}
+
+void bytes_field(Fields& fields, const std::string& name, std::uint64_t& value) {
+  value = static_cast<std::uint64_t>(
+      fields.integer(name, static_cast<std::int64_t>(value), 1, kHuge));
+}
+
+void read_limits(Fields fields, SandboxConfig& out) {
+  bytes_field(fields, "memory_bytes", out.memory_bytes);
+  bytes_field(fields, "work_bytes", out.work_bytes);
+  bytes_field(fields, "temporary_bytes", out.temporary_bytes);
+  bytes_field(fields, "data_bytes", out.limits.data_bytes);
+  bytes_field(fields, "file_bytes", out.limits.file_bytes);
+  bytes_field(fields, "processes", out.limits.processes);
+  bytes_field(fields, "cpu_seconds", out.limits.cpu_seconds);
+  bytes_field(fields, "open_files", out.limits.open_files);
+  fields.finish();
+}
+
+void read_toolchain(Fields fields, Toolchain& out) {
+  fields.require("torch_directory", "the torch folder of the Python environment");
+  fields.require("python", "the Python interpreter of the environment with torch");
+  out.cxx = fields.text("cxx", out.cxx);
+  out.torch_directory = fields.text("torch_directory", "");
+  out.python = fields.text("python", "");
+  fields.finish();
+}
+
+void read_own(Fields& fields, SandboxConfig& out) {
+  fields.require("root_directory", "a directory of its own");
+  fields.require("object_cache_directory", "where compiled objects are kept");
+  fields.require("toolchain", "{cxx, torch_directory, python}");
+  out.pod_uid = fields.text("pod_uid", "");
+  out.sandbox_token_sha256 = fields.text("sandbox_token_sha256", "");
+  if (!out.sandbox_token_sha256.empty() && out.sandbox_token_sha256.size() != 64)
+    fields.complain("sandbox_token_sha256", "must be 64 hex digits");
+  out.root_directory = fields.text("root_directory", "");
+  out.object_cache_directory = fields.text("object_cache_directory", "");
+  out.header_cache_directory = fields.text("header_cache_directory", "");
+  out.template_directory = fields.text("template_directory", out.template_directory.string());
+  read_toolchain(fields.object("toolchain"), out.toolchain);
+  out.agent_uid = uid_field(fields, "agent_uid");
+  out.compile_uid = uid_field(fields, "compile_uid");
+  out.wall_clock = std::chrono::seconds(
+      fields.integer("wall_clock_seconds", out.wall_clock.count(), 1, 10'000'000));
+  out.allow_reduced = fields.boolean("allow_reduced", false);
+  out.compile_slots = static_cast<unsigned>(fields.integer("compile_slots", 0, 0, 4096));
+  read_limits(fields.object("limits"), out);
+}
+
+}  // namespace
+
+Result<SandboxConfig, ConfigError> read_sandbox_config(const std::filesystem::path& file,
+                                                       const std::filesystem::path& program) {
+  SandboxConfig out;
+  out.template_directory =
+      program.parent_path().parent_path() / "share/swage/sandbox/template";
+  auto process = read_process_config(file, [&](Fields& fields) { read_own(fields, out); });
+  if (!process) return tl::unexpected(process.error());
+  out.process = std::move(*process);
+  if (out.process.listen.empty())
+    return tl::unexpected(ConfigError{{file.string() + ": listen: is missing; give the gRPC address"}});
+  return out;
+}
+
+}  // namespace swage::sandbox

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "common/config/process_config.hpp"
+#include "sandbox/adapters/confinement.hpp"
+#include "sandbox/api/compile_types.hpp"
+
+namespace swage::sandbox {
+
+/// sandboxd's own fields, beside docs/PROCESSES.md's common ones.
+struct SandboxConfig {
+  ProcessConfig process;
+  std::string pod_uid;               ///< told in Hello
+  std::string sandbox_token_sha256;  ///< 64 hex digits; empty: everybody may call
+  /// Ours alone: sockets, the pristine files, scratch. Emptied at start. A socket's path in it must
+  /// stay below 108 bytes.
+  std::filesystem::path root_directory;
+  std::filesystem::path object_cache_directory;  ///< shared by a run's sandboxes
+  std::filesystem::path header_cache_directory;  ///< precompiled header; default: the one above
+  std::filesystem::path template_directory;      ///< default: <bin>/../share/swage/sandbox/template
+  Toolchain toolchain;                           ///< {cxx, torch_directory, python}
+  std::optional<uid_t> agent_uid;    ///< the agent's user; needs root; differs between sandboxes
+  std::optional<uid_t> compile_uid;  ///< the compiler's user; needs root; default 64005
+  std::chrono::seconds wall_clock{7200};  ///< of the rollout; the sandbox lives 2,400 s longer
+  bool allow_reduced = false;             ///< go on without bubblewrap
+  AgentLimits limits;
+  std::uint64_t memory_bytes = std::uint64_t{4} << 30;  ///< all the agent's processes together
+  std::uint64_t work_bytes = std::uint64_t{256} << 20;  ///< of /workspace/task
+  std::uint64_t temporary_bytes = std::uint64_t{512} << 20;  ///< of /tmp
+  unsigned compile_slots = 0;  ///< compilers at once on this machine; 0: one a core
+};
+
+/// Reads and checks the file. Every complaint names file and field.
+Result<SandboxConfig, ConfigError> read_sandbox_config(const std::filesystem::path& file,
+                                                       const std::filesystem::path& program);
+
+}  // namespace swage::sandbox

@@ -1,0 +1,66 @@
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <filesystem>
+#include <string>
+
+#include "common/asio/root.hpp"
+#include "common/log/log.hpp"
+#include "sandbox/app/config.hpp"
+#include "sandbox/app/runner.hpp"
+#include "sandbox/app/server.hpp"
+
+namespace {
+
+using namespace swage;
+using namespace swage::sandbox;
+
+constexpr int kBadCommandLine = 64;
+
+int serve_main(const std::string& file) {
+  const auto program = std::filesystem::read_symlink("/proc/self/exe");
+  auto config = read_sandbox_config(file, program);
+  if (!config) {
+    std::fprintf(stderr, "%s\n", config.error().text().c_str());
+    return kBadCommandLine;
+  }
+  configure_log({config->process.log_level, config->process.log_json, config->process.name});
+  return run_root(
+      [&](asio::any_io_executor strand, StopSource& stop) {
+        return serve(std::move(strand), std::move(*config), program, stop);
+      },
+      std::chrono::seconds(20));
+}
+
+int runner_main(const std::string& text) {
+  const auto settings = runner_settings_from(text);
+  if (!settings) {
+    std::fprintf(stderr, "--settings: %s\n", settings.error().c_str());
+    return kBadCommandLine;
+  }
+  return run_runner(*settings);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app{"Runs the tools of one agent in a container, compiles, and asks for evaluations."};
+  app.require_subcommand(0, 1);
+  std::string config;
+  std::string settings;
+  const char* about_config = "JSON file; fields: docs/PROCESSES.md";
+  app.add_option("--config", config, about_config);  // as the other processes have it
+  auto* serve_command = app.add_subcommand("serve", "Serve one rollout over gRPC (the default).");
+  serve_command->add_option("--config", config, about_config);
+  auto* runner_command = app.add_subcommand("runner", "Run the tools; started by serve.");
+  runner_command->add_option("--settings", settings, "JSON, made by serve")->required();
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    const int code = app.exit(error);
+    return code == 0 ? 0 : kBadCommandLine;
+  }
+  if (runner_command->parsed()) return runner_main(settings);
+  if (!config.empty()) return serve_main(config);
+  std::fprintf(stderr, "--config is missing; see --help\n");
+  return kBadCommandLine;
+}

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/base/result.hpp"
+#include "sandbox/api/bundle.hpp"
+#include "sandbox/api/compile_types.hpp"
+
+namespace swage::sandbox {
+
+/// Where a compile container shows things. Fixed, so that command lines and keys are equal
+/// everywhere.
+inline constexpr std::string_view kSourcePlace = "/src";
+inline constexpr std::string_view kOutputPlace = "/out";
+inline constexpr std::string_view kTorchPlace = "/toolchain/torch";
+inline constexpr std::string_view kPythonPlace = "/toolchain/python";
+inline constexpr std::string_view kHeaderPlace = "/toolchain/pch";
+inline constexpr std::string_view kStubPlace = "/toolchain/stubs";
+
+/// What is precompiled for bindings.
+inline constexpr std::string_view kBindingHeader =
+    "#include <torch/types.h>\n#include <torch/csrc/utils/pybind.h>\n";
+
+/// The torch libraries that a module needs by name when it is loaded.
+const std::vector<std::string>& torch_libraries();
+
+/// One translation unit.
+struct CompileUnit {
+  enum class Kind { kernel, binding } kind = Kind::kernel;
+  const WorkFile* source = nullptr;
+  std::vector<const WorkFile*> visible;  ///< sorted by path, source included
+  std::vector<std::string> argv;         ///< inside the container; argv[0] is the compiler
+  std::string key;                       ///< of the object in the cache, 64 hex digits
+};
+
+struct CompilePlan {
+  std::vector<CompileUnit> units;      ///< sorted by path
+  std::vector<std::string> link_argv;  ///< objects are /src/<index>.o
+  std::string library_key;
+};
+
+/// Which files are compiled, how, and under which keys. toolchain_id names compiler, torch and
+/// Python versions. The plan points into `files`. Error: a sentence, e.g. that there is no source.
+Result<CompilePlan, std::string> plan_compilation(const std::vector<WorkFile>& files,
+                                                  const std::string& cxx,
+                                                  const std::string& toolchain_id);
+
+/// Makes the precompiled header of bindings out of <kHeaderPlace>/binding.hpp.
+std::vector<std::string> precompile_argv(const std::string& cxx);
+
+/// Makes an empty library that bears a torch library's name, out of /src/empty.c.
+std::vector<std::string> stub_argv(const std::string& cxx, const std::string& library);
+
+/// Compiler output as an agent should see it: `/src/` gone from paths, valid UTF-8, at most 64 KiB.
+std::string tidy_diagnostics(std::string_view text);
+
+}  // namespace swage::sandbox
