@@ -1,5 +1,7 @@
 #pragma once
 
+#include <grpcpp/impl/codegen/service_type.h>
+
 #include <memory>
 #include <string>
 #include <vector>

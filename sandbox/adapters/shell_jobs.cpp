@@ -21,7 +21,7 @@ namespace {
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
   ::signal(SIGPIPE, SIG_DFL);
   ::signal(SIGCHLD, SIG_DFL);
-  ::setsid();
+  ::setpgid(0, 0);
   const int null = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
   const int score = ::open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
   if (score >= 0) {
@@ -100,6 +100,7 @@ Result<std::shared_ptr<ShellJob>, std::string> ShellJobs::start(
     ::close(pipe[0]);
     return failed(error);
   }
+  ::setpgid(pid, pid);  // also here: a kill that comes at once finds the group
   auto job = std::make_shared<ShellJob>(strand_);
   job->pid = pid;
   job->output_pipe.assign(pipe[0]);

@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 constexpr int kMissing = 69, kNotWritable = 74;
 constexpr uid_t kCompileUid = 64005;
 constexpr auto kAfterWallClock = std::chrono::seconds(2400);  // so that the last score fits
-constexpr auto kShutdownGrace = std::chrono::seconds(5);
+constexpr auto kShutdownGrace = std::chrono::milliseconds(500);
 
 int fail(int code, const std::string& why) {
   std::fprintf(stderr, "swage-sandboxd: %s\n", why.c_str());

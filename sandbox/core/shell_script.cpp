@@ -29,7 +29,7 @@ __swage_save() {
         [[ ${!__swage_name@a} == *r* ]] || declare -p "$__swage_name"
       done
       declare -f
-      printf 'OLDPWD=%q\ncd -- %q\n# complete\n' "$OLDPWD" "$PWD"
+      printf 'cd -- %q\nOLDPWD=%q\n# complete\n' "$PWD" "$OLDPWD"
     } > "$__swage_out" 2> /dev/null
   fi
   exit "$__swage_status"
