@@ -145,6 +145,10 @@ fs::path LocalLayout::tokenizer() const {
   return fs::path(source) / "tokenizer.json";
 }
 
+std::string LocalLayout::renderer() const {
+  return file_.run.model_source == "scratch:tiny" ? "tiny" : "chatml";
+}
+
 std::string LocalLayout::pod_config(const std::string& name, Component component) const {
   if (component == Component::redis) return redis_config();
   auto value = common_fields(name);
@@ -194,7 +198,10 @@ json LocalLayout::policy_fields() const {
 
 json LocalLayout::learner_fields() const {
   return {{"out", out_.string()},
-          {"model", {{"source", file_.run.model_source}, {"tokenizer", tokenizer().string()}}},
+          {"model",
+           {{"source", file_.run.model_source},
+            {"tokenizer", tokenizer().string()},
+            {"renderer", renderer()}}},
           {"controller", controller_address()},
           {"verdict_key_file", verdict_key_file_.string()},
           {"pool", file_.pool.full_name()},
@@ -219,7 +226,7 @@ json LocalLayout::rollout_fields() const {
           {"pool", file_.pool.full_name()},
           {"capacity", file_.run.rollouts.concurrency},
           {"tokenizer", tokenizer().string()},
-          {"renderer", file_.run.model_source == "scratch:tiny" ? "tiny" : "chatml"},
+          {"renderer", renderer()},
           {"teacher_directory", (installed_.share / "tasks" / "builtin-cpu").string()}};
 }
 
@@ -259,7 +266,8 @@ std::string LocalLayout::sandbox_config(const std::string& name, const std::stri
                      {"torch_directory", installed_.torch.string()},
                      {"python", installed_.python.string()}}},
                    {"agent_uid", agent_uid},
-                   {"wall_clock_seconds", file_.run.rollouts.wall_clock_seconds + 2400}};
+                   {"wall_clock_seconds", file_.run.rollouts.wall_clock_seconds},
+                   {"allow_reduced", file_.run.evaluation.allow_reduced_trust}};
   return value.dump(2) + "\n";
 }
 
