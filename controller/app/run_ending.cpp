@@ -125,8 +125,7 @@ void RunController::look_for_the_end() {
     failure_ = lost->pod + " cannot go on (" + lost->reason + "); its log is " + log.string();
     const auto end = last_lines(log);
     if (!end.empty()) failure_ += "; it ends with:\n" + end;
-    const bool telling = lost->exit_code && *lost->exit_code != 64;
-    failure_code_ = telling ? *lost->exit_code : lost->exit_code ? 70 : 69;
+    failure_code_ = lost->exit_code.value_or(69);
     if (failure_code_ == 0) failure_code_ = 1;
   }
   succeeded_ =
