@@ -71,10 +71,9 @@ def test_kernels_are_short_and_know_no_torch(task: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("task", INDEX, ids=lambda task: str(task["id"]))
-def test_kernels_compile_without_a_warning(task: dict[str, Any], tmp_path: Path) -> None:
+def test_kernels_compile_without_a_warning(task: dict[str, Any]) -> None:
     folder, deck = deck_of(task)
-    flags = ["-std=c++17", "-O1", "-march=x86-64-v3", "-fopenmp", "-Wall", "-Werror"]
-    for name in sorted({card["kernel"] for card in deck["cards"]}):
-        argv = ["g++", *flags, "-c", str(folder / name), "-o", str(tmp_path / "kernel.o")]
-        done = subprocess.run(argv, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
+    names = sorted({str(folder / card["kernel"]) for card in deck["cards"]})
+    flags = ["-std=c++17", "-march=x86-64-v3", "-fopenmp", "-Wall", "-Werror", "-fsyntax-only"]
+    done = subprocess.run(["g++", *flags, *names], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
