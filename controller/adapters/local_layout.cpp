@@ -231,10 +231,6 @@ json LocalLayout::rollout_fields() const {
 }
 
 json LocalLayout::gpu_fields() const {
-  const int judge_core = 0;
-  std::vector<int> host_cores;
-  for (int core = installed_.cores > 1 ? 1 : 0; core < installed_.cores; ++core)
-    host_cores.push_back(core);
   return {{"redis", redis_fields()},
           {"pool", file_.pool.full_name()},
           {"gpu", "cpu-0"},
@@ -243,9 +239,7 @@ json LocalLayout::gpu_fields() const {
           {"python", installed_.python.string()},
           {"model_host_directory", (installed_.share / "model_host").string()},
           {"judge_binary", (installed_.bin / "swage-judge").string()},
-          {"cache_directory", (installed_.cache / "gpu-worker").string()},
-          {"host_cores", host_cores},
-          {"judge_cores", std::vector<int>{judge_core}}};
+          {"cache_directory", (installed_.cache / "gpu-worker").string()}};
 }
 
 std::string LocalLayout::sandbox_config(const std::string& name, const std::string& uid,
