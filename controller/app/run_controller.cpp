@@ -46,6 +46,7 @@ RunController::RunController(asio::any_io_executor strand, StopSource& stop, Clo
       began_(clock.now()),
       started_unix_ms_(unix_ms()),
       saved_(began_),
+      delivered_(began_),
       handles_(metrics_, setup_.file.pool.full_name()),
       events_(static_cast<std::uint64_t>(started_unix_ms_) * 1000, kEventsKept),
       totals_(setup_.out.totals()),
@@ -281,6 +282,11 @@ void RunController::worker_ended(const std::string& worker, const RolloutAccount
   const auto& id = account.end.attempt.rollout_id;
   const bool known = dispatcher_.live().contains(id);
   dispatcher_.worker_ended(worker, account.end, clock_.now());
+  if (account.end.delivered) {
+    delivered_ = clock_.now();
+  } else if (!account.end.infrastructure_cause.empty()) {
+    last_cause_ = account.end.infrastructure_cause;
+  }
   if (known) {  // a worker repeats what ended lately after it reconnected
     totals_.add(account);
     say("rollout", {{"what", account.end.delivered ? "completed" : "lost"},
