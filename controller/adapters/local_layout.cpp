@@ -82,6 +82,8 @@ Result<void, OutError> LocalLayout::prepare(OutDirectory& out) {
                                        (failed ? failed.message() : "it belongs to somebody else"),
                                    false});
   fs::permissions(sockets_, fs::perms::owner_all, failed);
+  for (const auto& left : fs::directory_iterator(out_ / "pods", failed))
+    fs::remove(left.path(), failed);  // of an earlier life
   fs::create_directory(sandbox_root(), failed);
   return {};
 }

@@ -166,7 +166,11 @@ void RunController::pump() {
   std::set<std::string> held;
   for (const auto& [id, rollout] : dispatcher_.live())
     if (!rollout.sandbox_uid.empty()) held.insert(rollout.sandbox_uid);
-  sandboxes_->pump(rollouts_left(dispatcher_.status(), dispatcher_.in_hand()), held);
+  // Before the learner says what it wants the least number is made warm all the same.
+  sandboxes_->pump(dispatcher_.attached()
+                       ? rollouts_left(dispatcher_.status(), dispatcher_.in_hand())
+                       : static_cast<std::uint64_t>(setup_.file.run.sandbox.warm_min),
+                   held);
   dispatch();
   act();
   publish();
