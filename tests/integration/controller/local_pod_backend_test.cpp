@@ -117,8 +117,9 @@ TEST_F(LocalPodBackendTest, APodKilledFromOutsideFailsWithoutAnExitCode) {
 
 TEST_F(LocalPodBackendTest, RemoveAsksFirstAndKillsAfterTheGrace) {
   program(Component::learner,
-          std::string(kServe) + "trap 'exit 0' TERM; while :; do sleep 0.05; done");
-  program(Component::policy, std::string(kServe) + "trap '' TERM; while :; do sleep 0.05; done");
+          "trap 'exit 0' TERM; " + std::string(kServe) + "while :; do sleep 0.05; done");
+  program(Component::policy,
+          "trap '' TERM; " + std::string(kServe) + "while :; do sleep 0.05; done");
   ASSERT_TRUE(create("polite", Component::learner));
   until(PodPhase::ready);
   ASSERT_TRUE(run_(backend().remove("polite", "polite-uid", 10s)));
