@@ -98,7 +98,8 @@ class World {
   }
   /// Waits for the end of a rollout. Null: it did not end in time.
   const v1::RolloutDone* wait_for(const std::string& id, std::uint32_t attempt = 1) {
-    run.wait_until([&] { return controller.done(id, attempt) != nullptr; });
+    run.wait_until([&] { return controller.done(id, attempt) != nullptr; },
+                   std::chrono::seconds(60));
     return controller.done(id, attempt);
   }
 
