@@ -4,6 +4,7 @@
 #include <grpcpp/server_context.h>
 #include <grpcpp/support/server_callback.h>
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -129,11 +130,17 @@ class CancelLatch {
 template <class In, class Out>
 class ServerBidi final : public grpc::ServerBidiReactor<In, Out> {
  public:
+  /// After end() no operation may start: the reactor may be gone from gRPC's view at any time.
+  bool ended() const { return ended_; }
   void OnReadDone(bool ok) override { completions.complete(completions.read, ok); }
   void OnWriteDone(bool ok) override { completions.complete(completions.write, ok); }
   void OnCancel() override { cancel.set(); }
   void OnDone() override { const auto self = std::move(self_); }
   void hold(std::shared_ptr<ServerBidi> self) { self_ = std::move(self); }
+  /// Finishes the call; only the first counts. Pending operations complete with nothing.
+  void end(const grpc::Status& status) {
+    if (!ended_.exchange(true)) this->Finish(status);
+  }
 
   Completions completions;
   CancelLatch cancel;
@@ -141,22 +148,30 @@ class ServerBidi final : public grpc::ServerBidiReactor<In, Out> {
   Out outgoing;
 
  private:
+  std::atomic<bool> ended_ = false;
   std::shared_ptr<ServerBidi> self_;
 };
 
 template <class Out>
 class ServerWrite final : public grpc::ServerWriteReactor<Out> {
  public:
+  /// After end() no operation may start: the reactor may be gone from gRPC's view at any time.
+  bool ended() const { return ended_; }
   void OnWriteDone(bool ok) override { completions.complete(completions.write, ok); }
   void OnCancel() override { cancel.set(); }
   void OnDone() override { const auto self = std::move(self_); }
   void hold(std::shared_ptr<ServerWrite> self) { self_ = std::move(self); }
+  /// Finishes the call; only the first counts. Pending operations complete with nothing.
+  void end(const grpc::Status& status) {
+    if (!ended_.exchange(true)) this->Finish(status);
+  }
 
   Completions completions;
   CancelLatch cancel;
   Out outgoing;
 
  private:
+  std::atomic<bool> ended_ = false;
   std::shared_ptr<ServerWrite> self_;
 };
 
@@ -172,6 +187,7 @@ class BidiStream {
   /// Nothing: the client has half-closed or gone.
   Task<std::optional<In>> read() {
     const auto reactor = reactor_;
+    if (reactor->ended()) co_return std::nullopt;
     const bool ok = co_await reactor->completions.run(
         reactor->completions.read, [&] { reactor->StartRead(&reactor->incoming); });
     if (!ok) co_return std::nullopt;
@@ -180,10 +196,14 @@ class BidiStream {
   /// False: the client has gone.
   Task<bool> write(Out message) {
     const auto reactor = reactor_;
+    if (reactor->ended()) co_return false;
     reactor->outgoing = std::move(message);
     co_return co_await reactor->completions.run(reactor->completions.write,
                                                 [&] { reactor->StartWrite(&reactor->outgoing); });
   }
+  /// Ends the call before the handler returns, so that a handler with a pending read can finish;
+  /// what it returns is then not looked at.
+  void end(const grpc::Status& status) { reactor_->end(status); }
 
  private:
   std::shared_ptr<rpc_detail::ServerBidi<In, Out>> reactor_;
@@ -197,6 +217,7 @@ class WriteStream {
       : reactor_(std::move(reactor)) {}
   Task<bool> write(Out message) {
     const auto reactor = reactor_;
+    if (reactor->ended()) co_return false;
     reactor->outgoing = std::move(message);
     co_return co_await reactor->completions.run(reactor->completions.write,
                                                 [&] { reactor->StartWrite(&reactor->outgoing); });
@@ -218,7 +239,7 @@ Task<> run_stream(std::shared_ptr<Reactor> reactor, std::shared_ptr<StopSource> 
   } catch (const std::exception& e) {
     status = {grpc::StatusCode::INTERNAL, e.what()};
   }
-  reactor->Finish(status);
+  reactor->end(status);
 }
 
 template <class Stream, class Reactor, class Handler>
