@@ -130,6 +130,8 @@ class CancelLatch {
 template <class In, class Out>
 class ServerBidi final : public grpc::ServerBidiReactor<In, Out> {
  public:
+  /// After end() no operation may start: the reactor may be gone from gRPC's view at any time.
+  bool ended() const { return ended_; }
   void OnReadDone(bool ok) override { completions.complete(completions.read, ok); }
   void OnWriteDone(bool ok) override { completions.complete(completions.write, ok); }
   void OnCancel() override { cancel.set(); }
@@ -153,6 +155,8 @@ class ServerBidi final : public grpc::ServerBidiReactor<In, Out> {
 template <class Out>
 class ServerWrite final : public grpc::ServerWriteReactor<Out> {
  public:
+  /// After end() no operation may start: the reactor may be gone from gRPC's view at any time.
+  bool ended() const { return ended_; }
   void OnWriteDone(bool ok) override { completions.complete(completions.write, ok); }
   void OnCancel() override { cancel.set(); }
   void OnDone() override { const auto self = std::move(self_); }
@@ -183,6 +187,7 @@ class BidiStream {
   /// Nothing: the client has half-closed or gone.
   Task<std::optional<In>> read() {
     const auto reactor = reactor_;
+    if (reactor->ended()) co_return std::nullopt;
     const bool ok = co_await reactor->completions.run(
         reactor->completions.read, [&] { reactor->StartRead(&reactor->incoming); });
     if (!ok) co_return std::nullopt;
@@ -191,6 +196,7 @@ class BidiStream {
   /// False: the client has gone.
   Task<bool> write(Out message) {
     const auto reactor = reactor_;
+    if (reactor->ended()) co_return false;
     reactor->outgoing = std::move(message);
     co_return co_await reactor->completions.run(reactor->completions.write,
                                                 [&] { reactor->StartWrite(&reactor->outgoing); });
@@ -211,6 +217,7 @@ class WriteStream {
       : reactor_(std::move(reactor)) {}
   Task<bool> write(Out message) {
     const auto reactor = reactor_;
+    if (reactor->ended()) co_return false;
     reactor->outgoing = std::move(message);
     co_return co_await reactor->completions.run(reactor->completions.write,
                                                 [&] { reactor->StartWrite(&reactor->outgoing); });

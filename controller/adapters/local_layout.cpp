@@ -82,6 +82,8 @@ Result<void, OutError> LocalLayout::prepare(OutDirectory& out) {
                                        (failed ? failed.message() : "it belongs to somebody else"),
                                    false});
   fs::permissions(sockets_, fs::perms::owner_all, failed);
+  for (const auto& left : fs::directory_iterator(out_ / "pods", failed))
+    fs::remove(left.path(), failed);  // of an earlier life
   fs::create_directory(sandbox_root(), failed);
   return {};
 }
@@ -145,6 +147,10 @@ fs::path LocalLayout::tokenizer() const {
   return fs::path(source) / "tokenizer.json";
 }
 
+std::string LocalLayout::renderer() const {
+  return file_.run.model_source == "scratch:tiny" ? "tiny" : "chatml";
+}
+
 std::string LocalLayout::pod_config(const std::string& name, Component component) const {
   if (component == Component::redis) return redis_config();
   auto value = common_fields(name);
@@ -194,7 +200,10 @@ json LocalLayout::policy_fields() const {
 
 json LocalLayout::learner_fields() const {
   return {{"out", out_.string()},
-          {"model", {{"source", file_.run.model_source}, {"tokenizer", tokenizer().string()}}},
+          {"model",
+           {{"source", file_.run.model_source},
+            {"tokenizer", tokenizer().string()},
+            {"renderer", renderer()}}},
           {"controller", controller_address()},
           {"verdict_key_file", verdict_key_file_.string()},
           {"pool", file_.pool.full_name()},
@@ -219,15 +228,11 @@ json LocalLayout::rollout_fields() const {
           {"pool", file_.pool.full_name()},
           {"capacity", file_.run.rollouts.concurrency},
           {"tokenizer", tokenizer().string()},
-          {"renderer", file_.run.model_source == "scratch:tiny" ? "tiny" : "chatml"},
+          {"renderer", renderer()},
           {"teacher_directory", (installed_.share / "tasks" / "builtin-cpu").string()}};
 }
 
 json LocalLayout::gpu_fields() const {
-  const int judge_core = 0;
-  std::vector<int> host_cores;
-  for (int core = installed_.cores > 1 ? 1 : 0; core < installed_.cores; ++core)
-    host_cores.push_back(core);
   return {{"redis", redis_fields()},
           {"pool", file_.pool.full_name()},
           {"gpu", "cpu-0"},
@@ -236,9 +241,7 @@ json LocalLayout::gpu_fields() const {
           {"python", installed_.python.string()},
           {"model_host_directory", (installed_.share / "model_host").string()},
           {"judge_binary", (installed_.bin / "swage-judge").string()},
-          {"cache_directory", (installed_.cache / "gpu-worker").string()},
-          {"host_cores", host_cores},
-          {"judge_cores", std::vector<int>{judge_core}}};
+          {"cache_directory", (installed_.cache / "gpu-worker").string()}};
 }
 
 std::string LocalLayout::sandbox_config(const std::string& name, const std::string& uid,
@@ -259,7 +262,8 @@ std::string LocalLayout::sandbox_config(const std::string& name, const std::stri
                      {"torch_directory", installed_.torch.string()},
                      {"python", installed_.python.string()}}},
                    {"agent_uid", agent_uid},
-                   {"wall_clock_seconds", file_.run.rollouts.wall_clock_seconds + 2400}};
+                   {"wall_clock_seconds", file_.run.rollouts.wall_clock_seconds},
+                   {"allow_reduced", file_.run.evaluation.allow_reduced_trust}};
   return value.dump(2) + "\n";
 }
 

@@ -60,6 +60,7 @@ class LocalLayout {
  private:
   std::filesystem::path redis_socket() const { return sockets_ / "redis.sock"; }
   std::filesystem::path sandbox_root() const { return sockets_ / "sandboxes"; }
+  std::string renderer() const;
   nlohmann::json common_fields(const std::string& name) const;
   nlohmann::json policy_fields() const;
   nlohmann::json learner_fields() const;

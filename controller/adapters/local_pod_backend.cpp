@@ -172,14 +172,17 @@ class Backend final : public LocalPodBackend {
     if (!pod->ended) pod->process->signal(SIGKILL, true);
   }
 
-  /// A pod that ended as asked leaves its log only if it said something.
+  /// A sandbox that ended as asked leaves its log only if there is something wrong in it.
   void forget_files(const Pod& pod) const {
     std::error_code ignored;
     fs::remove(settings_.pods / (pod.spec.name + ".ready"), ignored);
     if (pod.spec.component != Component::sandbox) return;
     fs::remove(settings_.pods / (pod.spec.name + ".conf"), ignored);
     const auto log = settings_.logs / (pod.spec.name + ".log");
-    if (fs::file_size(log, ignored) == 0) fs::remove(log, ignored);
+    const auto text = read_file(log).value_or("");
+    const bool quiet =
+        text.find(" warning ") == std::string::npos && text.find(" error ") == std::string::npos;
+    if (quiet && pod.process->status() == 0) fs::remove(log, ignored);
   }
 
   Task<> watch_ready_files() {

@@ -67,6 +67,8 @@ void fill_task(const TaskRecord& task, v1::Task& out) {
   out.set_level(task.level);
   for (const auto& op : task.ops) out.add_ops(op);
   for (const auto& tag : task.tags) out.add_tags(tag);
+  out.set_eager_ms(task.eager_ms);
+  out.set_compile_ms(task.compile_ms);
 }
 
 }  // namespace

@@ -71,7 +71,7 @@ std::vector<TaskSet> read_tasks(Fields& spec, const SchemaContext& context) {
 void read_stages(Fields fields, learner::Stages& stages) {
   auto single = fields.object("singleTurn");
   stages.single_turn.enabled = single.boolean("enabled", stages.single_turn.enabled);
-  take(single, "steps", stages.single_turn.steps, 0, kMany);
+  take(single, "steps", stages.single_turn.steps, 1, kMany);
   take(single, "contextTokens", stages.single_turn.context_tokens, 128, kMaxTokens);
   single.finish();
 
@@ -98,7 +98,7 @@ void read_stages(Fields fields, learner::Stages& stages) {
 
   auto agentic = fields.object("agentic");
   stages.agentic.enabled = agentic.boolean("enabled", stages.agentic.enabled);
-  take(agentic, "steps", stages.agentic.steps, 0, kMany);
+  take(agentic, "steps", stages.agentic.steps, 1, kMany);
   take(agentic, "turns", stages.agentic.turns, 1, 1000);
   take(agentic, "contextTokens", stages.agentic.context_tokens, 128, kMaxTokens);
   agentic.finish();
@@ -117,7 +117,7 @@ void read_learning(Fields fields, learner::Learning& learning) {
     take_number(fields, "lambda", learning.lambda_policy, 0, 1);
     learning.lambda_value = learning.lambda_policy;
   }
-  take_number(fields, "clipLow", learning.clip_low, 0, 1);
+  take_number(fields, "clipLow", learning.clip_low, 0, 0.999);
   take_number(fields, "clipHigh", learning.clip_high, 0, 10);
   const auto name_of = [](auto value) { return std::string(learner::to_string(value)); };
   learning.advantage =
@@ -249,9 +249,7 @@ TrainingRun read_training_run(const nlohmann::json& document, const SchemaContex
   out.evaluation = read_evaluation(spec.object("evaluation"), out.space);
   context.only_in_a_cluster(spec, {"ttlSecondsAfterFinished"});
   if (!out.no_agent_loop && !out.learning.stages.agentic.enabled)
-    spec.complain("stages.agentic.enabled",
-                  "may be false only with ablations.noAgentLoop: true; set steps to 0 to end the "
-                  "run after critic pretraining");
+    spec.complain("stages.agentic.enabled", "may be false only with ablations.noAgentLoop: true");
   spec.finish();
   root.finish();
   return out;

@@ -76,6 +76,8 @@ class Loader {
       task->level = entry.value("level", 0U);
       task->ops = entry.value("ops", std::vector<std::string>{});
       task->tags = entry.value("tags", std::vector<std::string>{});
+      task->eager_ms = entry.value("eager_ms", 0.0);
+      task->compile_ms = entry.value("compile_ms", 0.0);
       task->deck = entry.value("deck", 0U);
       out_.tasks.push_back(std::move(*task));
     }

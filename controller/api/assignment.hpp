@@ -18,6 +18,8 @@ struct TaskRecord {
   std::uint32_t level = 0;  ///< KernelBench level, 0 if unknown
   std::vector<std::string> ops;
   std::vector<std::string> tags;
+  double eager_ms = 0;     ///< at admission, milliseconds; 0 if not measured
+  double compile_ms = 0;   ///< at admission, milliseconds; 0 if not measured
   std::uint32_t deck = 0;  ///< cards of the scripted teacher, 0 if it has none
 };
 

@@ -46,6 +46,7 @@ RunController::RunController(asio::any_io_executor strand, StopSource& stop, Clo
       began_(clock.now()),
       started_unix_ms_(unix_ms()),
       saved_(began_),
+      delivered_(began_),
       handles_(metrics_, setup_.file.pool.full_name()),
       events_(static_cast<std::uint64_t>(started_unix_ms_) * 1000, kEventsKept),
       totals_(setup_.out.totals()),
@@ -165,7 +166,11 @@ void RunController::pump() {
   std::set<std::string> held;
   for (const auto& [id, rollout] : dispatcher_.live())
     if (!rollout.sandbox_uid.empty()) held.insert(rollout.sandbox_uid);
-  sandboxes_->pump(rollouts_left(dispatcher_.status(), dispatcher_.in_hand()), held);
+  // Before the learner says what it wants the least number is made warm all the same.
+  sandboxes_->pump(dispatcher_.attached()
+                       ? rollouts_left(dispatcher_.status(), dispatcher_.in_hand())
+                       : static_cast<std::uint64_t>(setup_.file.run.sandbox.warm_min),
+                   held);
   dispatch();
   act();
   publish();
@@ -281,6 +286,11 @@ void RunController::worker_ended(const std::string& worker, const RolloutAccount
   const auto& id = account.end.attempt.rollout_id;
   const bool known = dispatcher_.live().contains(id);
   dispatcher_.worker_ended(worker, account.end, clock_.now());
+  if (account.end.delivered) {
+    delivered_ = clock_.now();
+  } else if (!account.end.infrastructure_cause.empty()) {
+    last_cause_ = account.end.infrastructure_cause;
+  }
   if (known) {  // a worker repeats what ended lately after it reconnected
     totals_.add(account);
     say("rollout", {{"what", account.end.delivered ? "completed" : "lost"},

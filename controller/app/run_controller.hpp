@@ -121,6 +121,8 @@ class RunController final : public WorkerListener, public LearnerListener, publi
   int failure_code_ = 1;
   std::optional<TimePoint> sandbox_wanted_;  ///< since when a planned rollout waits for one
   TimePoint saved_;
+  TimePoint delivered_;     ///< when a rollout last reached the learner
+  std::string last_cause_;  ///< why a rollout was lost last
 
   Metrics metrics_;
   ControllerMetrics handles_;

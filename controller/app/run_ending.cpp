@@ -14,6 +14,9 @@ using nlohmann::json;
 
 constexpr auto kSaveEvery = 5s;
 constexpr std::size_t kLastLines = 5;
+/// So many groups given up in a row and so long without a delivery: nothing works here.
+constexpr std::uint64_t kHopelessGroups = 10;
+constexpr auto kHopelessTime = 120s;
 
 /// The last lines of a pod's log, for whoever reads why a run failed.
 std::string last_lines(const std::filesystem::path& log) {
@@ -125,8 +128,7 @@ void RunController::look_for_the_end() {
     failure_ = lost->pod + " cannot go on (" + lost->reason + "); its log is " + log.string();
     const auto end = last_lines(log);
     if (!end.empty()) failure_ += "; it ends with:\n" + end;
-    const bool telling = lost->exit_code && *lost->exit_code != 64;
-    failure_code_ = telling ? *lost->exit_code : lost->exit_code ? 70 : 69;
+    failure_code_ = lost->exit_code.value_or(69);
     if (failure_code_ == 0) failure_code_ = 1;
   }
   succeeded_ =

@@ -271,6 +271,7 @@ void Dispatcher::complete(const std::string& rollout_id) {
   if (rollout.name.stage == status_.stage) accepted_.insert(rollout.name);
   completed_.insert(rollout_id);
   ++counters_.completed;
+  counters_.replaced_in_a_row = 0;
   live_.erase(found);
 }
 
@@ -312,6 +313,7 @@ void Dispatcher::replace_group(const RolloutName& name, const std::string& cause
   for (const auto& id : members) drop(id, "its group is given up");
   std::erase_if(gaps_, [&](const auto& gap) { return gap.group == name.group; });
   ++counters_.groups_replaced;
+  ++counters_.replaced_in_a_row;
   actions_.emplace_back(GroupReplaced{name.stage, name.group, cause});
 }
 

@@ -77,6 +77,7 @@ struct DispatchCounters {
   std::uint64_t reissued = 0;
   std::uint64_t infrastructure_failed = 0;
   std::uint64_t groups_replaced = 0;
+  std::uint64_t replaced_in_a_row = 0;  ///< groups, since the last rollout completed
 };
 
 /// Decides which rollout runs next, on which worker, and what becomes of it:

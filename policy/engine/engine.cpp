@@ -74,6 +74,7 @@ class TorchEngine final : public InferenceEngine {
       runner_->use(std::move(*model));
       scheduler_.weights_loaded(version, options_.kv);
       observer_.weights(version);
+      publish_status();  // first: whoever hears of the new weights may ask at once
       done();
     });
   }
@@ -108,12 +109,16 @@ class TorchEngine final : public InferenceEngine {
       deliver();
       if (scheduler_.has_work()) step();
       deliver();
-      const std::lock_guard lock(mutex_);
-      status_ = {scheduler_.weight_version(), static_cast<std::uint32_t>(scheduler_.requests()),
-                 static_cast<std::uint32_t>(scheduler_.sessions())};
+      publish_status();
     }
     scheduler_.cancel_all();
     deliver();
+  }
+
+  void publish_status() {
+    const std::lock_guard lock(mutex_);
+    status_ = {scheduler_.weight_version(), static_cast<std::uint32_t>(scheduler_.requests()),
+               static_cast<std::uint32_t>(scheduler_.sessions())};
   }
 
   /// Waits for a job when there is no work. False: stopping, and every job has run.

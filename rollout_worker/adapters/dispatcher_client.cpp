@@ -22,6 +22,7 @@ using std::chrono::seconds;
 using Call = BidiCall<v1::WorkerMessage, v1::DispatcherMessage>;
 
 constexpr std::chrono::minutes kRepeatFor{10};  ///< ends that a new connection hears again
+constexpr seconds kSayAlive{5};  ///< the dispatcher takes a stream silent for 20 s for dead
 
 class RemoteDispatcher final : public DispatcherClient {
  public:
@@ -36,6 +37,7 @@ class RemoteDispatcher final : public DispatcherClient {
   void start(DispatchListener& listener) override {
     listener_ = &listener;
     check(gate_.spawn("dispatcher stream", run()), "the gate is open");
+    check(gate_.spawn("dispatcher heartbeat", heartbeat()), "the gate is open");
   }
 
   void report(RolloutReport report) override {
@@ -82,6 +84,15 @@ class RemoteDispatcher final : public DispatcherClient {
       if (received_) backoff.reset();
       log_debug("dispatcher stream ended", {{"why", status.error_message()}});
       co_await clock_.sleep_for(backoff.next(), stop_);
+    }
+  }
+
+  /// Repeats what is in hand, so that a long turn is not taken for a dead worker.
+  Task<> heartbeat() {
+    while (!stop_.stopping()) {
+      co_await clock_.sleep_for(kSayAlive, stop_);
+      if (stop_.stopping() || !connected_) continue;
+      for (auto& in_hand : listener_->in_hand()) report(std::move(in_hand));
     }
   }
 

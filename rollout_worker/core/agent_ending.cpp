@@ -15,9 +15,11 @@ void AgentLoop::handle(EvaluationAsk ask, TimePoint now) {
     return answer(ask.id, std::nullopt, "the rollout is ending");
   if (evaluations_.size() >= kOpenAsks)
     return answer(ask.id, std::nullopt, "too many evaluations at once: wait for the others");
+  if (ask.mode == EvaluationMode::score && !assignment_.one_machine)
+    return answer(ask.id, std::nullopt, "the final score is taken when you have finished");
+  // A score makes the same checks as a verification, and will be needed anyway.
+  if (assignment_.one_machine) ask.mode = EvaluationMode::score;
   if (ask.mode == EvaluationMode::score) {
-    if (!assignment_.one_machine)
-      return answer(ask.id, std::nullopt, "the final score is taken when you have finished");
     // One score per state of the files: asking again is no second throw of the dice.
     const auto known = scores_.find(ask.work.work_digest);
     if (known != scores_.end()) return answer(ask.id, verdicts_[known->second], "");

@@ -14,7 +14,7 @@ import runpy
 import statistics
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -49,9 +49,8 @@ def _distort(inputs: list[Any], change: Distortion) -> list[Any]:
     return [change(x) if x.is_floating_point() else x for x in inputs]
 
 
-def _leaves(output: Any) -> Iterator[torch.Tensor]:
-    for part in output if isinstance(output, (tuple, list)) else (output,):
-        yield part
+def _leaves(output: torch.Tensor | Sequence[torch.Tensor]) -> Sequence[torch.Tensor]:
+    return [output] if isinstance(output, torch.Tensor) else list(output)
 
 
 @dataclass(frozen=True)

@@ -70,7 +70,6 @@ HolderLoops::HolderLoops(const asio::any_io_executor& strand, LeaseQueue& queue,
       queue_(queue),
       clock_(clock),
       holds_changed_(strand),
-      poll_wanted_(strand),
       loops_(strand, stop_),
       tidy_(strand, background_) {
   queue_.on_grant([this](Grant grant) { heard(std::move(grant)); });
@@ -264,19 +263,16 @@ void HolderLoops::heard(Grant grant) {
 
 void HolderLoops::poll_now() {
   poll_asked_ = true;
-  poll_wanted_.notify();
+  if (poll_wake_) poll_wake_->request(StopReason::requested);
 }
 
 Task<> HolderLoops::poll_loop() {
   while (!stop_.stopping()) {
-    StopSource due;
-    {
-      const auto hook = stop_.on_stop([&due] { due.request(StopReason::requested); });
-      asio::steady_timer tick(strand_, kPoll);
-      tick.async_wait([this](const boost::system::error_code& cancelled) {
-        if (!cancelled) poll_now();
-      });
-      while (!poll_asked_ && !stop_.stopping()) co_await poll_wanted_.wait(due);
+    if (!poll_asked_) {
+      const auto wake = std::make_shared<StopSource>();
+      poll_wake_ = wake;
+      const auto hook = stop_.on_stop([wake] { wake->request(StopReason::requested); });
+      co_await clock_.sleep_until(clock_.now() + kPoll, *wake);
     }
     poll_asked_ = false;
     if (!stop_.stopping()) co_await poll_once();

@@ -72,8 +72,9 @@ class HolderLoops final : public LeaseHolder {
   std::map<RequestId, std::shared_ptr<Wait>> waiting_;
   std::map<RequestId, std::shared_ptr<HeldLease>> held_;
   std::size_t holds_ = 0;  // hold() under way
-  Event holds_changed_, poll_wanted_;
+  Event holds_changed_;
   bool poll_asked_ = false;
+  std::shared_ptr<StopSource> poll_wake_;   // requested to poll before the time
   std::optional<TimePoint> closing_until_;  // after shut_down(): no background call beyond
   StopSource stop_, background_;
   Gate loops_, tidy_;

@@ -255,13 +255,17 @@ Task<grpc::Status> FakeEvaluator::evaluate(
   const auto first = co_await stream.read();
   if (!first || !first->has_start()) co_return grpc::Status::CANCELLED;
   const auto& start = first->start();
-  std::size_t bytes = 0;
-  while (bytes < start.bundle_bytes()) {
+  std::string bytes;
+  while (bytes.size() < start.bundle_bytes()) {
     const auto next = co_await stream.read();
     if (!next) co_return grpc::Status::CANCELLED;
-    bytes += next->chunk().size();
+    bytes += next->chunk();
   }
   ++evaluations;
+  v1::Bundle bundle;
+  if (bundle.ParseFromString(bytes) && bundle.id() == start.bundle_id() &&
+      !bundle.library().empty())
+    ++libraries;
   requests.push_back(start.request());
   if (break_off > 0) {
     --break_off;

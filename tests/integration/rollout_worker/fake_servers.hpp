@@ -81,9 +81,9 @@ class FakeEvaluator final : public FakeServer {
  public:
   using FakeServer::FakeServer;
   double reward = 3;
-  int break_off = 0;  ///< so many evaluations end without a word
-  int refuse = 0;     ///< so many are refused as stale
-  std::size_t evaluations = 0;
+  int break_off = 0;                           ///< so many evaluations end without a word
+  int refuse = 0;                              ///< so many are refused as stale
+  std::size_t evaluations = 0, libraries = 0;  ///< libraries: bundles that hold one
   std::vector<std::string> requests;
   Task<grpc::Status> evaluate(BidiStream<v1::EvaluateRequest, v1::EvaluateResponse> stream);
 

@@ -28,8 +28,11 @@ inline constexpr const char* kProfileCall =
 /// this process: real clients, pool and loops. Thread: the test's.
 class World {
  public:
-  explicit World(std::uint32_t capacity = 128)
-      : policy(run.executor(), address("policy")),
+  /// other: the renderer to use instead of bytes; it outlives the world. tasks: of the teacher.
+  explicit World(std::uint32_t capacity = 128, const Renderer* other = nullptr,
+                 std::filesystem::path tasks = {})
+      : renderer(other != nullptr ? *other : bytes),
+        policy(run.executor(), address("policy")),
         sandboxes(run.executor(), address("sandboxes")),
         gpu(run.executor(), address("gpu")),
         learner(run.executor(), address("learner")),
@@ -38,7 +41,7 @@ class World {
         clock(make_steady_clock()),
         servers(
             make_policy_servers(*clock, {"", renderer.tokenizer_digest(), renderer.stop_ids()})),
-        teacher(make_teacher(renderer, directory.path())),
+        teacher(make_teacher(renderer, std::move(tasks))),
         connector(make_sandbox_connector(run.executor(), *clock)),
         judge(make_judge_client(run.executor(), *clock, "")),
         evaluator(leases, *judge, *clock, metrics),
@@ -95,13 +98,15 @@ class World {
   }
   /// Waits for the end of a rollout. Null: it did not end in time.
   const v1::RolloutDone* wait_for(const std::string& id, std::uint32_t attempt = 1) {
-    run.wait_until([&] { return controller.done(id, attempt) != nullptr; });
+    run.wait_until([&] { return controller.done(id, attempt) != nullptr; },
+                   std::chrono::seconds(60));
     return controller.done(id, attempt);
   }
 
   swage::test::TempDirectory directory;
   swage::test::TaskRunner run;
-  ByteRenderer renderer;
+  ByteRenderer bytes;
+  const Renderer& renderer;
   FakePolicy policy;
   FakeSandboxes sandboxes;
   FakeEvaluator gpu;

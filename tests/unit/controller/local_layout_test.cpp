@@ -84,8 +84,6 @@ TEST_F(LocalLayoutTest, TheGpuWorkerBelongsToThePoolNotToTheRun) {
   const auto value = config("default-gpu-0", Component::gpu_worker);
   EXPECT_FALSE(value.contains("run_uid"));
   EXPECT_EQ(value["pool"], "default.default");
-  EXPECT_EQ(value["host_cores"], nlohmann::json::array({1}));
-  EXPECT_EQ(value["judge_cores"], nlohmann::json::array({0}));
 }
 
 TEST_F(LocalLayoutTest, OnlyTheHashOfASandboxTokenStandsInItsConfiguration) {

@@ -56,6 +56,30 @@ TEST(AgentEnding, AskingForTheScoreOfUnchangedWorkGivesTheSameScore) {
   loop.result(call.id, "");
 }
 
+TEST(AgentEnding, OnOneMachineAVerificationIsAScoreThatTheProfileFindsDone) {
+  LoopDriver loop(one_machine);
+  loop.say(kProfile);
+  const auto call = loop.take_order<ToolCall>();
+  loop.on(EvaluationAsk{1, EvaluationMode::verify, work("digest-b")});
+  const auto evaluate = loop.take<action::Evaluate>();
+  EXPECT_EQ(evaluate.mode, EvaluationMode::score);
+  loop.on(event::Judged{evaluate.number, verdict(EvaluationMode::score, "ok", 2.0)});
+  EXPECT_EQ(loop.take_order<AskAnswer>().id, 1U);
+  loop.on(EvaluationAsk{2, EvaluationMode::score, work("digest-b")});
+  EXPECT_FALSE(loop.has<action::Evaluate>());
+  EXPECT_EQ(loop.take_order<AskAnswer>().judgement->reward, 2.0);
+  loop.result(call.id, "", "digest-b");
+  loop.say("Done.");
+  EXPECT_EQ(loop.take<action::Deliver>().trajectory->verdicts.size(), 1U);
+}
+
+TEST(AgentEnding, InAClusterAVerificationIsNoScore) {
+  LoopDriver loop;
+  loop.say(kProfile);
+  loop.on(EvaluationAsk{1, EvaluationMode::verify, work("digest-b")});
+  EXPECT_EQ(loop.take<action::Evaluate>().mode, EvaluationMode::verify);
+}
+
 TEST(AgentEnding, InAClusterASandboxMayNotAskForAScore) {
   LoopDriver loop;
   loop.say(kProfile);

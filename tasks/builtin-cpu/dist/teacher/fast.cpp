@@ -9,8 +9,7 @@ extern "C" void run(const float* x, const float* y, float* z, int n) {
     for (int b = 0; b < 256; b += 32) {
       float s[32] = {};
       for (int k = 0; k < 32; ++k)
-        for (int j = 0; j < 32; ++j)
-          s[j] += fabsf(x[i * 32 + k] - t[k][b + j]);
+        for (int j = 0; j < 32; ++j) s[j] += fabsf(x[i * 32 + k] - t[k][b + j]);
       for (int j = 0; j < 32; ++j) z[i * 256 + b + j] = s[j];
     }
 }

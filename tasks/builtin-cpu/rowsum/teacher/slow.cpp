@@ -1,4 +1,5 @@
 #include <math.h>
+
 #include <vector>
 
 extern "C" void run(const float* x, float* y, int n) {
