@@ -57,7 +57,7 @@ Result<ToolchainFacts, std::string> examine_toolchain(const Toolchain& toolchain
   if (!version)
     return Missing("the compiler " + toolchain.cxx + " does not run; install the package g++");
   const auto torch_version = read_file(toolchain.torch_directory / "version.py");
-  if (!torch_version || !fs::exists(toolchain.torch_directory / "include/torch/types.h"))
+  if (!torch_version || !fs::exists(toolchain.torch_directory / "include/torch/csrc/api/include/torch/types.h"))
     return Missing("there is no torch with headers in " + toolchain.torch_directory.string() +
                    "; set toolchain.torch_directory to the wheel's torch folder");
   const auto include =

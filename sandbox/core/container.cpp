@@ -1,5 +1,7 @@
 #include "sandbox/core/container.hpp"
 
+#include <set>
+
 namespace swage::sandbox {
 namespace {
 
@@ -7,7 +9,18 @@ void add(std::vector<std::string>& argv, std::initializer_list<std::string> more
   argv.insert(argv.end(), more);
 }
 
-void add_mount(std::vector<std::string>& argv, const Mount& mount) {
+/// Every directory above `path`, from the top. bubblewrap would make them for its own user alone.
+void add_parents(std::vector<std::string>& argv, const std::string& path,
+                 std::set<std::string>& made) {
+  for (auto at = path.find('/', 1); at != std::string::npos; at = path.find('/', at + 1)) {
+    const auto parent = path.substr(0, at);
+    if (made.insert(parent).second) add(argv, {"--perms", "0755", "--dir", parent});
+  }
+}
+
+void add_mount(std::vector<std::string>& argv, const Mount& mount, std::set<std::string>& made) {
+  add_parents(argv, mount.target, made);
+  made.insert(mount.target);
   switch (mount.kind) {
     case Mount::Kind::read_only:
       return add(argv, {"--ro-bind", mount.source, mount.target});
@@ -17,8 +30,6 @@ void add_mount(std::vector<std::string>& argv, const Mount& mount) {
       return add(argv, {"--size", std::to_string(mount.bytes), "--tmpfs", mount.target});
     case Mount::Kind::link:
       return add(argv, {"--symlink", mount.source, mount.target});
-    case Mount::Kind::directory:
-      return add(argv, {"--dir", mount.target});
   }
 }
 
@@ -37,10 +48,11 @@ std::vector<std::string> bwrap_argv(const ContainerSpec& spec, const std::vector
     for (const char* capability : {"CAP_SETUID", "CAP_SETGID", "CAP_CHOWN", "CAP_FOWNER"})
       add(argv, {"--cap-add", capability});
   if (spec.first_process) argv.emplace_back("--as-pid-1");
-  for (const auto& mount : system) add_mount(argv, mount);
+  std::set<std::string> made{"/dev", "/proc"};
+  for (const auto& mount : system) add_mount(argv, mount, made);
   add(argv, {"--proc", "/proc", "--dev", "/dev"});
-  add_mount(argv, {Mount::Kind::temporary, "", "/dev/shm", std::uint64_t{64} << 20});
-  for (const auto& mount : spec.mounts) add_mount(argv, mount);
+  add_mount(argv, {Mount::Kind::temporary, "", "/dev/shm", std::uint64_t{64} << 20}, made);
+  for (const auto& mount : spec.mounts) add_mount(argv, mount, made);
   add(argv, {"--remount-ro", "/dev", "--remount-ro", "/"});
   if (!spec.working_directory.empty()) add(argv, {"--chdir", spec.working_directory});
   argv.emplace_back("--");

@@ -6,14 +6,13 @@
 
 namespace swage::sandbox {
 
-/// One thing a container sees. Applied in order.
+/// One thing a container sees. Applied in order; directories above a target are made, mode 0755.
 struct Mount {
   enum class Kind {
     read_only,  ///< source, a file or directory, at target
     writable,   ///< source at target
     temporary,  ///< an empty file system of `bytes` at target, mode 0755
     link,       ///< target is a symbolic link to source
-    directory,  ///< an empty directory
   } kind = Kind::read_only;
   std::string source;
   std::string target;

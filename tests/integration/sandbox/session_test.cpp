@@ -1,0 +1,115 @@
+#include <gmock/gmock.h>
+#include <sys/wait.h>
+
+#include <fstream>
+
+#include "tests/integration/sandbox/sandbox_client.hpp"
+
+namespace swage::sandbox {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+TEST(Sandboxd, BelongsToTheFirstRolloutThatSaysHelloAndToNoOther) {
+  SandboxUnderTest sandbox;
+  v1::HelloResponse reply;
+  ASSERT_TRUE(sandbox.hello("abc-agentic-1-1", &reply).ok());
+  EXPECT_EQ(reply.pod_uid(), "uid-of-the-test");
+  EXPECT_EQ(reply.isolation(), reply.missing().empty() ? "full" : "reduced");
+  EXPECT_TRUE(sandbox.hello("abc-agentic-1-1").ok());  // the answer may have been lost
+  const auto other = sandbox.hello("abc-agentic-1-2");
+  EXPECT_EQ(other.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+  EXPECT_THAT(other.error_message(), HasSubstr("belongs to rollout abc-agentic-1-1"));
+}
+
+TEST(Sandboxd, TurnsAwayWhoDoesNotKnowItsToken) {
+  SandboxUnderTest sandbox;
+  EXPECT_EQ(sandbox.hello("abc-agentic-1-1", nullptr, "a token of this tesT").error_code(),
+            grpc::StatusCode::UNAUTHENTICATED);
+  EXPECT_TRUE(sandbox.hello("abc-agentic-1-2").ok());  // it is not bound yet
+}
+
+TEST(Sandboxd, LetsNobodyWorkBeforeHello) {
+  SandboxUnderTest sandbox;
+  EXPECT_FALSE(sandbox.lay());
+  EXPECT_EQ(sandbox.finish().error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+}
+
+TEST(Sandboxd, LaysTheWorkDirectoryAndAnswersInOrder) {
+  SandboxUnderTest sandbox;
+  sandbox.begin();
+  const auto listed = sandbox.bash("ls; cat model.py | head -1; pwd");
+  EXPECT_TRUE(listed.ok());
+  EXPECT_EQ(listed.text(),
+            "SKILL.md\nbinding.cpp\nbinding_registry.h\nkernels\nmodel.py\nutils\nimport torch\n"
+            "/workspace/task\n");
+  const auto skill = sandbox.call("Read", {{"file_path", "/workspace/task/SKILL.md"}});
+  EXPECT_THAT(skill.text(), HasSubstr("OpenMP"));
+  EXPECT_THAT(skill.text(), Not(HasSubstr("cuBLAS")));
+  EXPECT_TRUE(sandbox.finish().ok());
+}
+
+TEST(Sandboxd, AMalformedCallIsAnsweredAndTheSessionGoesOn) {
+  SandboxUnderTest sandbox;
+  sandbox.begin();
+  const auto broken = sandbox.call("Bash", nlohmann::json(R"({"command": )"));
+  EXPECT_FALSE(broken.schema_valid());
+  EXPECT_THAT(broken.text(), HasSubstr("not valid JSON"));
+  const auto unknown = sandbox.call("Shell", {{"command", "ls"}});
+  EXPECT_FALSE(unknown.schema_valid());
+  EXPECT_THAT(unknown.text(), HasSubstr("the tools are Bash"));
+  EXPECT_TRUE(sandbox.bash("true").ok());
+}
+
+TEST(Sandboxd, TheDigestFollowsTheAgentsSourcesAndNothingElse) {
+  SandboxUnderTest sandbox;
+  sandbox.begin();
+  const auto before = sandbox.bash("true").work_digest();
+  EXPECT_EQ(before.size(), 64U);
+  EXPECT_EQ(sandbox.bash("echo x > notes.txt").work_digest(), before);
+  const auto after = sandbox.bash("echo x > kernels/a.cpp").work_digest();
+  EXPECT_NE(after, before);
+  EXPECT_EQ(sandbox.bash("rm kernels/a.cpp").work_digest(), before);
+}
+
+TEST(Sandboxd, ATaskWhoseSourceIsNotWhatItsDigestSaysIsRefused) {
+  SandboxUnderTest sandbox([](nlohmann::json& config) { config["template_directory"] = "/nowhere"; });
+  ASSERT_TRUE(sandbox.hello("abc-agentic-1-1").ok());
+  EXPECT_FALSE(sandbox.lay());
+  const auto status = sandbox.finish();
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+  EXPECT_THAT(status.error_message(), HasSubstr("set template_directory"));
+}
+
+TEST(Sandboxd, AnUnknownFieldInItsConfigurationIsNamed) {
+  SandboxUnderTest sandbox([](nlohmann::json& config) { config["root_direktory"] = "/tmp"; });
+  const int status = sandbox.stop();
+  EXPECT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 64);
+  EXPECT_THAT(sandbox.log(), HasSubstr("root_direktory"));
+}
+
+TEST(Sandboxd, EndsOnRequestAndTakesTheAgentsProcessesAlong) {
+  SandboxUnderTest sandbox;
+  sandbox.begin();
+  sandbox.call("Bash", {{"command", "sleep 1000"}, {"run_in_background", true}});
+  const auto runner = sandbox.runner_pid();
+  ASSERT_TRUE(alive(runner));
+  EXPECT_EQ(sandbox.stop(), 0);
+  EXPECT_TRUE(eventually([&] { return !alive(runner); }));
+}
+
+TEST(Sandboxd, ARunnerThatIsKilledLosesTheSession) {
+  SandboxUnderTest sandbox;
+  sandbox.begin();
+  ASSERT_EQ(::kill(sandbox.runner_pid(), SIGKILL), 0);
+  v1::SessionUp up;
+  EXPECT_FALSE(sandbox.read(&up));
+  const auto status = sandbox.finish();
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE);
+  EXPECT_THAT(status.error_message(), HasSubstr("container ended"));
+}
+
+}  // namespace
+}  // namespace swage::sandbox
