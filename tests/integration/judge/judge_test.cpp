@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -13,7 +14,20 @@ using judge::Mode;
 using ::testing::HasSubstr;
 
 const std::string kChain = "tests/integration/judge/fixtures/chain.py";
+const std::string kBusy = "tests/integration/judge/fixtures/busy.py";
 const std::string kLinear = "tests/integration/judge/fixtures/linear.py";
+
+/// One bench for all cases of this program: its zygote takes seconds to warm up.
+class Judge : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() { shared_ = std::make_unique<JudgeBench>(); }
+  static void TearDownTestSuite() { shared_.reset(); }
+  JudgeBench& bench = *shared_;
+
+ private:
+  static std::unique_ptr<JudgeBench> shared_;
+};
+std::unique_ptr<JudgeBench> Judge::shared_;
 
 /// A ModelNew for the chain task whose forward has this body; `out` is a fresh result.
 std::string chain_new(const std::string& body, const std::string& before = "") {
@@ -41,6 +55,12 @@ std::string linear_new(const std::string& extra, const std::string& call = "") {
          "        cuda_extension.matmul(x.data_ptr(), w.data_ptr(), b.data_ptr(), out.data_ptr(),\n"
          "                              x.shape[0], w.shape[1], w.shape[0])\n" +
          call + "        return out\n";
+}
+
+std::uint32_t voided(const v1::Verdict& verdict) {
+  std::uint32_t sum = 0;
+  for (const auto& [reason, count] : verdict.timing().voided()) sum += count;
+  return sum;
 }
 
 struct Case {
@@ -73,9 +93,9 @@ std::vector<Case> bad_candidates() {
        VERDICT_CODE_OOM, "memory"},
       {"subclass",
        chain_new("        return out.as_subclass(Odd)", "class Odd(torch.Tensor):\n    pass\n"),
-       VERDICT_CODE_WRONG_METADATA, "not exactly a torch.Tensor"},
+       VERDICT_CODE_WRONG_METADATA, "a model_new.Odd"},
       {"parameter", chain_new("        return nn.Parameter(out)"), VERDICT_CODE_WRONG_METADATA,
-       "not exactly a torch.Tensor"},
+       "a torch.nn.parameter.Parameter"},
       {"half precision", chain_new("        return out.half()"), VERDICT_CODE_WRONG_METADATA,
        "float16[1024, 1024] and must be float32[1024, 1024]"},
       {"other shape", chain_new("        return out[:, :1023]"), VERDICT_CODE_WRONG_METADATA,
@@ -119,8 +139,7 @@ std::vector<Case> bad_candidates() {
   };
 }
 
-TEST(Judge, GivesEachBadDeedItsCode) {
-  JudgeBench bench;
+TEST_F(Judge, GivesEachBadDeedItsCode) {
   const std::string task = source_file(kChain);
   const std::string library = fixture_library();
   for (const Case& bad : bad_candidates()) {
@@ -148,8 +167,7 @@ TEST(Judge, GivesEachBadDeedItsCode) {
   EXPECT_FALSE(honest.has_timing());
 }
 
-TEST(Judge, SetsTheWeightsItself) {
-  JudgeBench bench;
+TEST_F(Judge, SetsTheWeightsItself) {
   const std::string task = source_file(kLinear);
   const std::string library = fixture_library();
   const auto judge = [&](const std::string& model_new) {
@@ -172,8 +190,7 @@ TEST(Judge, SetsTheWeightsItself) {
   EXPECT_THAT(excess.detail(), HasSubstr("'more'"));
 }
 
-TEST(Judge, EndsCallsThatDoNotEnd) {
-  JudgeBench bench;
+TEST_F(Judge, EndsCallsThatDoNotEnd) {
   const std::string second_call_hangs = chain_new(
       "        calls.append(1)\n        if len(calls) > 1:\n"
       "            cuda_extension.hang()\n        return out",
@@ -185,8 +202,35 @@ TEST(Judge, EndsCallsThatDoNotEnd) {
   EXPECT_TRUE(bench.clear());
 }
 
-TEST(Judge, RefusesTasksThatCannotBeJudged) {
-  JudgeBench bench;
+TEST_F(Judge, ScoresAFastCandidateAboveASlowOne) {
+  const std::string task = source_file(kBusy);
+  const auto judge = [&](const char* work) {
+    const std::string model_new =
+        "import torch\nimport torch.nn as nn\nimport cuda_extension\n"
+        "class ModelNew(nn.Module):\n"
+        "    def forward(self, x):\n"
+        "        out = torch.empty_like(x)\n"
+        "        for _ in range(" +
+        std::string(work) +
+        "):\n"
+        "            cuda_extension.chain(x.data_ptr(), out.data_ptr(), x.numel())\n"
+        "        return out\n";
+    return bench.judge(Mode::score, task, {{"model_new.py", model_new}}, fixture_library());
+  };
+  const auto fast = judge("1");
+  EXPECT_EQ(fast.code(), v1::VERDICT_CODE_OK) << fast.DebugString();
+  EXPECT_EQ(fast.tier(), 3U) << fast.timing().DebugString();
+  EXPECT_EQ(fast.reward(), 3.0);
+  EXPECT_EQ(fast.timing().rounds(), 12U);
+  EXPECT_GT(fast.timing().eager().calibrated_us(), fast.timing().candidate().calibrated_us());
+  EXPECT_EQ(fast.checks_size(), 6 + 12 + static_cast<int>(voided(fast)));
+  const auto slow = judge("40");
+  EXPECT_EQ(slow.code(), v1::VERDICT_CODE_OK) << slow.DebugString();
+  EXPECT_EQ(slow.tier(), 1U);
+  EXPECT_EQ(slow.reward(), 1.0);
+}
+
+TEST_F(Judge, RefusesTasksThatCannotBeJudged) {
   const std::string head = "import torch\nimport torch.nn as nn\n";
   const std::string model = "class Model(nn.Module):\n    def forward(self, x):\n        ";
   const std::string inputs =
