@@ -186,12 +186,15 @@ Result<void, HostFailure> Host::arm(Milliseconds limit) {
   if (const auto armed = ask({{"op", "arm"}}, {}, {}, limit); !armed)
     return tl::unexpected(armed.error());
   armed_ = true;
-  return stop(steady_clock::now() + kStopLimit);
+  if (const auto stopped = stop(steady_clock::now() + kStopLimit); !stopped) return stopped;
+  threads_.go_first(true);
+  return {};
 }
 
 Result<void, HostFailure> Host::park(Milliseconds limit) {
   std::atomic_ref(page().operation).store(static_cast<std::uint32_t>(Operation::park));
   std::atomic_ref(page().ring).fetch_add(1);
+  threads_.go_first(false);
   if (!resume()) return tl::unexpected(death());
   armed_ = false;
   if (const auto parked = answer("parked", {}, limit); !parked)

@@ -30,7 +30,7 @@ void pin_to(const std::vector<int>& cores) {
 /// late wake-up would count as the candidate's time.
 void go_first() {
   sched_param first{};
-  first.sched_priority = 1;
+  first.sched_priority = 2;
   if (::sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &first) != 0)
     ::setpriority(PRIO_PROCESS, 0, -15);
 }

@@ -18,8 +18,6 @@ std::string system_error(const char* what) {
 #define F_SEAL_FUTURE_WRITE 0x0010  // Linux 5.1; older C libraries do not name it
 #endif
 
-constexpr int kSealAll = F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW;
-
 }  // namespace
 
 Result<SharedMemory, std::string> SharedMemory::make(const char* name, std::size_t bytes) {
@@ -27,6 +25,8 @@ Result<SharedMemory, std::string> SharedMemory::make(const char* name, std::size
   if (!descriptor) return tl::unexpected(system_error("memfd_create"));
   if (::ftruncate(descriptor.get(), static_cast<off_t>(bytes)) != 0)
     return tl::unexpected(system_error("ftruncate"));
+  if (::fcntl(descriptor.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) != 0)
+    return tl::unexpected(system_error("seal"));
   return open(std::move(descriptor), bytes);
 }
 
@@ -65,7 +65,7 @@ SharedMemory::~SharedMemory() {
 }
 
 Result<void, std::string> SharedMemory::seal_against_new_writers() {
-  if (::fcntl(descriptor_.get(), F_ADD_SEALS, kSealAll | F_SEAL_FUTURE_WRITE) != 0)
+  if (::fcntl(descriptor_.get(), F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_FUTURE_WRITE) != 0)
     return tl::unexpected(system_error("seal"));
   return {};
 }

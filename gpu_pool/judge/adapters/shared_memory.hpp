@@ -13,7 +13,7 @@ namespace swage::judge {
 class SharedMemory {
  public:
   SharedMemory() = default;
-  /// Makes `bytes` (> 0) of zeroed memory. `name` shows in /proc.
+  /// Makes `bytes` (> 0) of zeroed memory whose size nobody can change. `name` shows in /proc.
   static Result<SharedMemory, std::string> make(const char* name, std::size_t bytes);
   /// Maps memory that another process made; its true size must be at least `bytes`.
   static Result<SharedMemory, std::string> open(Descriptor descriptor, std::size_t bytes);

@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <sys/stat.h>
 
 #include <array>
@@ -71,6 +72,14 @@ ThreadWatch::State ThreadWatch::look() {
   }
   if (!any) return State::gone;
   return complete ? State::stopped : look();
+}
+
+void ThreadWatch::go_first(bool first) {
+  if (threads_.empty()) refresh();
+  sched_param priority{};
+  priority.sched_priority = first ? 1 : 0;
+  for (const auto& [id, files] : threads_)
+    ::sched_setscheduler(id, first ? SCHED_RR : SCHED_OTHER, &priority);
 }
 
 double ThreadWatch::waited_ns() {

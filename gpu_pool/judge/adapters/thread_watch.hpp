@@ -23,6 +23,11 @@ class ThreadWatch {
   };
   State look();
 
+  /// Puts every thread ahead of all ordinary work on its processor (`first`), or back among it.
+  /// Threads that they start later inherit it. Where that is not allowed nothing happens, and a
+  /// busy machine shows as waiting.
+  void go_first(bool first);
+
   /// Nanoseconds that all threads together have waited for a processor; 0 if the kernel keeps no
   /// such record.
   double waited_ns();

@@ -34,7 +34,9 @@ std::string last_line(const std::string& text) {
 Ending candidate_ending(const HostFailure& failure) {
   switch (failure.kind) {
     case Kind::died:
-      if (failure.memory_full)
+      // Nobody but the kernel sends SIGKILL to it: its control group was full.
+      if (failure.memory_full ||
+          (WIFSIGNALED(failure.wait_status) && WTERMSIG(failure.wait_status) == SIGKILL))
         return {Code::oom, "the candidate's process ended at its memory limit"};
       return {Code::crash,
               "the candidate's process ended with " + describe_status(failure.wait_status)};

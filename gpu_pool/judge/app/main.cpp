@@ -2,6 +2,7 @@
 #include <cstdio>
 #include <string_view>
 
+#include "gpu_pool/judge/adapters/turn.hpp"
 #include "gpu_pool/judge/app/evaluation.hpp"
 #include "gpu_pool/judge/app/session.hpp"
 
@@ -31,6 +32,7 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "swage-judge: %s\n", assignment.error().c_str());
     return 64;
   }
+  const auto turn = swage::judge::wait_for_turn(assignment->begin.host_cores);
   swage::judge::Evaluation evaluation(session, std::move(*assignment));
   const auto sent = session.verdict(evaluation.run());
   return sent ? 0 : 1;

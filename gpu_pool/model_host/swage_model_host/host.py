@@ -92,7 +92,8 @@ class Host:
                 os.close(descriptor)
 
     def _fail(self, stage: str, error: BaseException) -> None:
-        text = "".join(traceback.format_exception(error))[-MAX_MESSAGE:]
+        own = isinstance(error, MetadataError | TaskError)  # says all there is to say
+        text = str(error) if own else "".join(traceback.format_exception(error))
         message = {
             "kind": "failed",
             "stage": stage,

@@ -10,10 +10,11 @@ import resource
 import signal
 import sys
 import sysconfig
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from swage_model_host import linux, seccomp
+from swage_model_host import cgroup, linux, seccomp
 
 SCRATCH_BYTES = 256 << 20
 MAX_PROCESSES = 64
@@ -38,6 +39,7 @@ class Cage:
     readable: tuple[str, ...] = ()  # folders kept readable under their own names
     memory_bytes: int = 0  # address space beyond what the process has now; 0: no limit
     may_execute: bool = False  # the compile host starts the C++ compiler
+    group: cgroup.Group | None = None
     missing: list[str] = field(default_factory=list)
 
 
@@ -53,13 +55,15 @@ def runtime_folders() -> tuple[str, ...]:
 def enter(cage: Cage) -> list[str]:
     """Confines this process and returns the names of the layers that are missing."""
     root = os.geteuid() == 0
+    if cage.group is not None:
+        _attempt(cage, "cgroup", cage.group.join)
     _attempt(cage, "namespaces", lambda: _namespaces(cage))
     _limits(cage)
     os.sched_setaffinity(0, cage.cpus)
     if root:
         with contextlib.suppress(OSError):
             os.setpriority(os.PRIO_PROCESS, 0, -15)
-    _attempt(cage, "separate uids", lambda: _become(cage.uid))
+    _attempt(cage, "separate uids", lambda: _become(cage))
     linux.prctl(linux.PR_SET_PDEATHSIG, signal.SIGKILL)
     linux.prctl(linux.PR_SET_DUMPABLE, 0)
     linux.prctl(linux.PR_SET_NO_NEW_PRIVS, 1)
@@ -69,9 +73,9 @@ def enter(cage: Cage) -> list[str]:
     return cage.missing
 
 
-def _attempt(cage: Cage, layer: str, build: "object") -> None:
+def _attempt(cage: Cage, layer: str, build: Callable[[], None]) -> None:
     try:
-        build()  # type: ignore[operator]
+        build()
     except OSError as error:
         cage.missing.append(layer)
         print(f"layer {layer} is missing: {error}", file=sys.stderr)
@@ -154,13 +158,14 @@ def _limits(cage: Cage) -> None:
         resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
 
 
-def _become(uid: int) -> None:
+def _become(cage: Cage) -> None:
     if os.geteuid() != 0:
         raise OSError("not root")
     os.setgroups([])
-    os.setresgid(uid, uid, uid)
-    os.setresuid(uid, uid, uid)
-    resource.setrlimit(resource.RLIMIT_NPROC, (MAX_PROCESSES, MAX_PROCESSES))
+    os.setresgid(cage.uid, cage.uid, cage.uid)
+    os.setresuid(cage.uid, cage.uid, cage.uid)
+    if cage.memory_bytes:  # a candidate: the only process of its user
+        resource.setrlimit(resource.RLIMIT_NPROC, (MAX_PROCESSES, MAX_PROCESSES))
 
 
 def give_folder(path: str, uid: int) -> None:

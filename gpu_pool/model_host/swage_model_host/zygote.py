@@ -19,9 +19,10 @@ import traceback
 from dataclasses import dataclass
 from typing import Any
 
-from swage_model_host import channel, host, isolate, linux
+from swage_model_host import cgroup, channel, host, isolate, linux
 
 Address = int  # a file descriptor that the poller watches
+MAX_GROUP_PROCESSES = 512  # threads count, and so do the compile host's compilers
 
 
 @dataclass
@@ -30,6 +31,7 @@ class Child:
 
     pid: int
     fate: socket.socket
+    group: cgroup.Group
 
 
 class Zygote:
@@ -39,6 +41,7 @@ class Zygote:
         self._parent = parent
         self._mount_point = mount_point
         self._arena_library = arena_library
+        self._made = 0
         self._clients = {parent.fileno(): parent}
         self._children: dict[int, Child] = {}  # by the descriptor of fate
         self._poller = select.poll()
@@ -54,8 +57,7 @@ class Zygote:
         while self._parent.fileno() in self._clients:
             for descriptor, events in self._poller.poll():
                 self._handle(descriptor, events)
-        for child in list(self._children.values()):
-            os.kill(child.pid, signal.SIGKILL)
+        self._clear(set())
 
     def _handle(self, descriptor: Address, events: int) -> None:
         if descriptor == self._ended:
@@ -110,7 +112,13 @@ class Zygote:
             readable=isolate.runtime_folders(),
             memory_bytes=int(message["memory_bytes"]),
             may_execute=role == "compile",
+            group=self._group(int(message["memory_bytes"])),
         )
+
+    def _group(self, memory_bytes: int) -> cgroup.Group:
+        self._made += 1
+        name = f"swage-host-{os.getpid()}-{self._made}"
+        return cgroup.Group(name, memory_bytes, MAX_GROUP_PROCESSES)
 
     def _spawn(self, client: socket.socket, message: channel.Message) -> None:
         cage = self._cage(message)
@@ -120,7 +128,8 @@ class Zygote:
         pid = self._fork(lambda: host.main(str(message["role"]), cage, control, log,
                                            self._arena_library))
         pidfd = os.pidfd_open(pid)
-        self._children[fate.fileno()] = Child(pid, fate)
+        assert cage.group is not None
+        self._children[fate.fileno()] = Child(pid, fate, cage.group)
         self._poller.register(fate, 0)
         given = [far_control.fileno(), far_fate.fileno(), pidfd, log]
         channel.send(client, {"ok": True, "pid": pid}, given)
@@ -182,6 +191,7 @@ class Zygote:
             except KeyError:
                 pass
             child.fate.close()
+            child.group.remove()
 
     def probe(self) -> list[str]:
         """Forks a host that only enters its cage, and returns the layers it could not have."""
@@ -192,6 +202,7 @@ class Zygote:
             workspace="",
             mount_point=self._mount_point,
             readable=isolate.runtime_folders(),
+            group=self._group(0),
         )
 
         def body() -> None:
@@ -206,6 +217,8 @@ class Zygote:
         text = os.read(reader, 4096).decode()
         os.close(reader)
         os.waitpid(pid, 0)
+        if empty.group is not None:
+            empty.group.remove()
         if not text:
             return ["host cannot start"]
         return [] if text == "-" else text.split(",")

@@ -93,6 +93,11 @@ TEST(TeacherRollout, WorksThroughTheRealSandboxAndEndsWithAScore) {
   ASSERT_TRUE(world.run.wait_until([&] { return world.controller.done(id) != nullptr; },
                                    std::chrono::seconds(240)));
   const auto& done = *world.controller.done(id);
+  for (const auto& lost : world.learner.diagnosis) {
+    const std::vector<std::uint32_t> said(lost.token_ids().begin(), lost.token_ids().end());
+    ADD_FAILURE() << renderer->decode(said) << "\n"
+                  << read_file(world.directory.path() / "log").value_or("");
+  }
   EXPECT_EQ(done.stop_reason(), v1::STOP_REASON_NO_TOOL_CALL) << done.infrastructure_cause();
   EXPECT_EQ(done.turns(), 6U);
   EXPECT_EQ(done.compile_count(), 1U);

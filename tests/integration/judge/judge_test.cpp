@@ -1,0 +1,265 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tests/integration/judge/judge_bench.hpp"
+
+namespace swage::testing {
+namespace {
+
+using judge::Mode;
+using ::testing::HasSubstr;
+
+const std::string kChain = "tests/integration/judge/fixtures/chain.py";
+const std::string kBusy = "tests/integration/judge/fixtures/busy.py";
+const std::string kLinear = "tests/integration/judge/fixtures/linear.py";
+
+/// One bench for all cases of this program: its zygote takes seconds to warm up.
+class Judge : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() { shared_ = std::make_unique<JudgeBench>(); }
+  static void TearDownTestSuite() { shared_.reset(); }
+  JudgeBench& bench = *shared_;
+
+ private:
+  static std::unique_ptr<JudgeBench> shared_;
+};
+std::unique_ptr<JudgeBench> Judge::shared_;
+
+/// A ModelNew for the chain task whose forward has this body; `out` is a fresh result.
+std::string chain_new(const std::string& body, const std::string& before = "") {
+  return "import torch\nimport torch.nn as nn\nimport cuda_extension\n" + before +
+         "\nclass ModelNew(nn.Module):\n"
+         "    def forward(self, x):\n"
+         "        out = torch.empty_like(x)\n"
+         "        cuda_extension.chain(x.data_ptr(), out.data_ptr(), x.numel())\n" +
+         body + "\n";
+}
+
+const std::string kRight = chain_new("        return out");
+
+/// A ModelNew for the linear task; `extra` goes into __init__, `call` after the kernel.
+std::string linear_new(const std::string& extra, const std::string& call = "") {
+  return "import torch\nimport torch.nn as nn\nimport cuda_extension\n"
+         "class ModelNew(nn.Module):\n"
+         "    def __init__(self, inner, columns):\n"
+         "        super().__init__()\n"
+         "        self.linear = nn.Linear(inner, columns)\n" +
+         extra +
+         "    def forward(self, x):\n"
+         "        w, b = self.linear.weight, self.linear.bias\n"
+         "        out = torch.empty(x.shape[0], w.shape[0])\n"
+         "        cuda_extension.matmul(x.data_ptr(), w.data_ptr(), b.data_ptr(), out.data_ptr(),\n"
+         "                              x.shape[0], w.shape[1], w.shape[0])\n" +
+         call + "        return out\n";
+}
+
+std::uint32_t voided(const v1::Verdict& verdict) {
+  std::uint32_t sum = 0;
+  for (const auto& [reason, count] : verdict.timing().voided()) sum += count;
+  return sum;
+}
+
+struct Case {
+  const char* name;
+  std::string model_new;
+  v1::VerdictCode code;
+  const char* detail;  ///< part of it
+};
+
+/// Candidates of the chain task, one deed each.
+std::vector<Case> bad_candidates() {
+  using namespace v1;
+  return {
+      {"import fails", "import nothing_of_that_name\n", VERDICT_CODE_LOAD_ERROR,
+       "nothing_of_that_name"},
+      {"no class", "import torch\n", VERDICT_CODE_LOAD_ERROR, "no class ModelNew"},
+      {"reference imported", "from model import Model as ModelNew\n", VERDICT_CODE_LOAD_ERROR,
+       "No module named 'model'"},
+      {"exits while loading", "import os\nos._exit(0)\n", VERDICT_CODE_CRASH, "exit code 0"},
+      {"forward raises", chain_new("        raise ValueError('no\\x1b[31m luck')"),
+       VERDICT_CODE_CRASH, "ValueError: no\\x1b[31m luck"},
+      {"wild pointer", chain_new("        cuda_extension.fall()\n        return out"),
+       VERDICT_CODE_CRASH, "signal 11"},
+      {"leaves", chain_new("        cuda_extension.leave()\n        return out"),
+       VERDICT_CODE_CRASH, "exit code 0"},
+      {"takes all memory", chain_new("        cuda_extension.grab()\n        return out"),
+       VERDICT_CODE_OOM, "memory"},
+      {"takes all memory by torch",
+       chain_new("        held = [torch.empty(1 << 26) for _ in range(99)]\n        return out"),
+       VERDICT_CODE_OOM, "memory"},
+      {"subclass",
+       chain_new("        return out.as_subclass(Odd)", "class Odd(torch.Tensor):\n    pass\n"),
+       VERDICT_CODE_WRONG_METADATA, "a model_new.Odd"},
+      {"parameter", chain_new("        return nn.Parameter(out)"), VERDICT_CODE_WRONG_METADATA,
+       "a torch.nn.parameter.Parameter"},
+      {"half precision", chain_new("        return out.half()"), VERDICT_CODE_WRONG_METADATA,
+       "float16[1024, 1024] and must be float32[1024, 1024]"},
+      {"other shape", chain_new("        return out[:, :1023]"), VERDICT_CODE_WRONG_METADATA,
+       "float32[1024, 1023]"},
+      {"foreign strides", chain_new("        return out.t().contiguous().t()"),
+       VERDICT_CODE_WRONG_METADATA, "neither contiguous nor strided"},
+      {"a tuple", chain_new("        return (out,)"), VERDICT_CODE_WRONG_METADATA, "container"},
+      {"two results", chain_new("        return out, out"), VERDICT_CODE_WRONG_METADATA,
+       "2 results"},
+      {"nothing", chain_new("        return None"), VERDICT_CODE_WRONG_METADATA, "NoneType"},
+      {"zeros", chain_new("        return torch.zeros_like(x)"), VERDICT_CODE_MISMATCH,
+       "outside the tolerance"},
+      {"one element wrong", chain_new("        out[77, 5] += 0.5\n        return out"),
+       VERDICT_CODE_MISMATCH, "1 of 1048576"},
+      {"not a number", chain_new("        out[3, 4] = float('nan')\n        return out"),
+       VERDICT_CODE_NONFINITE, "1 of 1048576"},
+      {"infinite", chain_new("        out[3, 4] = float('inf')\n        return out"),
+       VERDICT_CODE_NONFINITE, "not finite"},
+      {"input overwritten", chain_new("        x.zero_()\n        return out"),
+       VERDICT_CODE_INPUT_MUTATED, "wrote to an input"},
+      {"returns its input", chain_new("        return x"), VERDICT_CODE_ALIASED, "input"},
+      {"one buffer for all calls",
+       chain_new("        kept.copy_(out)\n        return kept",
+                 "kept = torch.empty(1024, 1024)\n"),
+       VERDICT_CODE_ALIASED, "earlier result"},
+      {"one buffer made in the first call",
+       chain_new("        if not kept:\n            kept.append(torch.empty_like(x))\n"
+                 "        kept[0].copy_(out)\n        return kept[0]",
+                 "kept = []\n"),
+       VERDICT_CODE_ALIASED, "earlier result"},
+      {"chance",
+       chain_new("        cuda_extension.noise(out.data_ptr(), x.numel())\n        return out"),
+       VERDICT_CODE_NONDETERMINISTIC, "two results"},
+      {"writes behind its result",
+       chain_new("        cuda_extension.fill(out.data_ptr() + 4 * x.numel(), 3, 0)\n"
+                 "        return out"),
+       VERDICT_CODE_OOB_WRITE, "outside its result"},
+      {"writes before its result",
+       chain_new("        cuda_extension.fill(out.data_ptr() - 8, 1, 0)\n        return out"),
+       VERDICT_CODE_OOB_WRITE, "outside its result"},
+  };
+}
+
+TEST_F(Judge, GivesEachBadDeedItsCode) {
+  const std::string task = source_file(kChain);
+  const std::string library = fixture_library();
+  for (const Case& bad : bad_candidates()) {
+    SCOPED_TRACE(bad.name);
+    const auto verdict =
+        bench.judge(Mode::verify, task, {{"model_new.py", bad.model_new}}, library);
+    EXPECT_EQ(v1::VerdictCode_Name(verdict.code()), v1::VerdictCode_Name(bad.code))
+        << verdict.detail() << "\n"
+        << verdict.log();
+    EXPECT_THAT(verdict.detail(), HasSubstr(bad.detail));
+    EXPECT_THAT(verdict.detail(), ::testing::Not(HasSubstr("Traceback")));
+    EXPECT_EQ(verdict.tier(), 0U);
+    EXPECT_TRUE(bench.last_signature_holds());
+    EXPECT_TRUE(bench.clear());
+  }
+  const auto none = bench.judge(Mode::verify, task, {{"model_new.py", kRight}}, "");
+  EXPECT_EQ(none.code(), v1::VERDICT_CODE_COMPILE_ERROR);
+  const auto text = bench.judge(Mode::verify, task, {{"model_new.py", kRight}}, "not a library");
+  EXPECT_EQ(text.code(), v1::VERDICT_CODE_LOAD_ERROR) << text.detail();
+  const auto honest = bench.judge(Mode::verify, task, {{"model_new.py", kRight}}, library);
+  EXPECT_EQ(honest.code(), v1::VERDICT_CODE_OK) << honest.detail();
+  EXPECT_EQ(honest.tier(), 1U);
+  EXPECT_EQ(honest.checks_size(), 6);  // five inputs, one of them twice
+  EXPECT_FALSE(honest.has_reward());   // only a score decides one
+  EXPECT_FALSE(honest.has_timing());
+}
+
+TEST_F(Judge, SetsTheWeightsItself) {
+  const std::string task = source_file(kLinear);
+  const std::string library = fixture_library();
+  const auto judge = [&](const std::string& model_new) {
+    return bench.judge(Mode::verify, task, {{"model_new.py", model_new}}, library);
+  };
+  const auto honest = judge(linear_new(""));
+  EXPECT_EQ(honest.code(), v1::VERDICT_CODE_OK) << honest.detail() << honest.log();
+  const auto other = judge(linear_new("        nn.init.zeros_(self.linear.weight)\n"));
+  EXPECT_EQ(other.code(), v1::VERDICT_CODE_OK) << "own initialisation is overwritten";
+  const auto early = judge(linear_new("        self.w = self.linear.weight.detach().clone()\n",
+                                      "        out = x @ self.w.t() + b.detach()\n"));
+  EXPECT_EQ(early.code(), v1::VERDICT_CODE_MISMATCH) << early.detail();
+  const auto lacking =
+      judge(linear_new("        del self.linear.bias\n"
+                       "        self.linear.register_parameter('bias', None)\n"));
+  EXPECT_EQ(lacking.code(), v1::VERDICT_CODE_LOAD_ERROR);
+  EXPECT_THAT(lacking.detail(), HasSubstr("linear.bias"));
+  const auto excess = judge(linear_new("        self.more = nn.Parameter(torch.zeros(3))\n"));
+  EXPECT_EQ(excess.code(), v1::VERDICT_CODE_LOAD_ERROR);
+  EXPECT_THAT(excess.detail(), HasSubstr("'more'"));
+}
+
+TEST_F(Judge, EndsCallsThatDoNotEnd) {
+  const std::string second_call_hangs = chain_new(
+      "        calls.append(1)\n        if len(calls) > 1:\n"
+      "            cuda_extension.hang()\n        return out",
+      "calls = []\n");
+  const auto verdict = bench.judge(Mode::verify, source_file(kChain),
+                                   {{"model_new.py", second_call_hangs}}, fixture_library());
+  EXPECT_EQ(verdict.code(), v1::VERDICT_CODE_TIMEOUT) << verdict.detail();
+  EXPECT_EQ(verdict.phase(), "checks");
+  EXPECT_TRUE(bench.clear());
+}
+
+TEST_F(Judge, ScoresAFastCandidateAboveASlowOne) {
+  const std::string task = source_file(kBusy);
+  const auto judge = [&](const char* work) {
+    const std::string model_new =
+        "import torch\nimport torch.nn as nn\nimport cuda_extension\n"
+        "class ModelNew(nn.Module):\n"
+        "    def forward(self, x):\n"
+        "        out = torch.empty_like(x)\n"
+        "        for _ in range(" +
+        std::string(work) +
+        "):\n"
+        "            cuda_extension.chain(x.data_ptr(), out.data_ptr(), x.numel())\n"
+        "        return out\n";
+    return bench.judge(Mode::score, task, {{"model_new.py", model_new}}, fixture_library());
+  };
+  const auto fast = judge("1");
+  EXPECT_EQ(fast.code(), v1::VERDICT_CODE_OK) << fast.DebugString();
+  EXPECT_EQ(fast.tier(), 3U) << fast.timing().DebugString();
+  EXPECT_EQ(fast.reward(), 3.0);
+  EXPECT_EQ(fast.timing().rounds(), 12U);
+  EXPECT_GT(fast.timing().eager().calibrated_us(), fast.timing().candidate().calibrated_us());
+  EXPECT_EQ(fast.checks_size(), 6 + 12 + static_cast<int>(voided(fast)));
+  const auto slow = judge("40");
+  EXPECT_EQ(slow.code(), v1::VERDICT_CODE_OK) << slow.DebugString();
+  EXPECT_EQ(slow.tier(), 1U);
+  EXPECT_EQ(slow.reward(), 1.0);
+}
+
+TEST_F(Judge, RefusesTasksThatCannotBeJudged) {
+  const std::string head = "import torch\nimport torch.nn as nn\n";
+  const std::string model = "class Model(nn.Module):\n    def forward(self, x):\n        ";
+  const std::string inputs =
+      "\ndef get_inputs():\n    return [torch.randn(64, 64)]\n"
+      "def get_init_inputs():\n    return []\n";
+  const std::vector<std::pair<std::string, const char*>> tasks{
+      {"import nothing_of_that_name\n", "nothing_of_that_name"},
+      {head + inputs, "model.py has no Model"},
+      {head + model + "return 3\n" + inputs, "forward returned a builtins.int"},
+      {head + model + "return x\n" + inputs, "returns an input"},
+      {head + model + "return torch.rand_like(x)\n" + inputs, "two results for the same input"},
+      {head + model + "return torch.zeros_like(x)\n" + inputs, "does not depend on the inputs"},
+      {head + model + "return torch.log(-x * x - 1)\n" + inputs, "not finite"},
+      {head + model + "return x.add_(1) * 2\n" + inputs, "signal 11"},
+      {head + model +
+           "return x + 1\ndef get_inputs():\n    return [3]\n"
+           "def get_init_inputs():\n    return []\n",
+       "no tensor"},
+      {head + model + "return x + torch.zeros(3)\n" + inputs, "RuntimeError"},
+  };
+  for (const auto& [task, why] : tasks) {
+    SCOPED_TRACE(why);
+    const auto verdict =
+        bench.judge(Mode::verify, task, {{"model_new.py", kRight}}, fixture_library());
+    EXPECT_EQ(verdict.code(), v1::VERDICT_CODE_TASK_INVALID) << verdict.detail();
+    EXPECT_THAT(verdict.detail(), HasSubstr(why));
+    EXPECT_EQ(verdict.checks_size(), 0) << "no candidate runs";
+  }
+}
+
+}  // namespace
+}  // namespace swage::testing
