@@ -1,7 +1,7 @@
 """Writes docs/METRICS.md from the places in the code that register metrics.
 
-`metrics.counter("swage_…", "help", {{"label", …}})`, and the same for gauges and histograms, is the one
-place that says what a metric is. A test compares the page with what this writes.
+`metrics.counter("swage_…", "help", {{"label", …}})`, and the same for gauges and histograms, is the
+one place that says what a metric is. A test compares the page with what this writes.
 """
 
 from __future__ import annotations
@@ -70,8 +70,8 @@ def registered() -> list[Metric]:
 def page() -> str:
     lines = [
         "# Metrics",
-        "Made by `tools/metrics_table.py` from the code; a test keeps it true. Every learner, rollout",
-        "and policy series also carries the label `run`.",
+        "Made by `tools/metrics_table.py` from the code; a test keeps it true. Every learner,",
+        "rollout and policy series also carries the label `run`.",
         "",
         "| metric | type | labels | of | meaning |",
         "|---|---|---|---|---|",

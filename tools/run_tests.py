@@ -93,13 +93,14 @@ def formatting(tally: Tally) -> None:
     sources = tracked("*.cpp", "*.hpp")
     tally.note("clang-format", run("clang-format-19", "--dry-run", "--Werror", *sources))
     python = tracked("*.py")
-    tally.note("ruff format", run(VENV / "ruff", "format", "--quiet", "--check", *python))
-    tally.note("ruff check", run(VENV / "ruff", "check", "--quiet", *python))
+    tally.note(
+        "ruff format", run(VENV / "python", "-m", "ruff", "format", "--quiet", "--check", *python)
+    )
+    tally.note("ruff check", run(VENV / "python", "-m", "ruff", "check", "--quiet", *python))
     for folder in ("gpu_pool/model_host", "tasks", "tools"):
-        if tracked(f"{folder}/*.py"):
-            tally.note(
-                f"mypy {folder}", run(VENV / "mypy", "--config-file", "pyproject.toml", folder)
-            )
+        good = run(VENV / "python", "-m", "mypy", "--config-file", "pyproject.toml", folder,
+                   env={"MYPYPATH": folder})  # fmt: skip
+        tally.note(f"mypy {folder}", good)
 
 
 def architecture(tally: Tally) -> None:

@@ -39,6 +39,7 @@ Result<LearnerConfig, ConfigError> read_learner_config(const std::filesystem::pa
     return tl::unexpected(
         ConfigError{{file.string() + ": verdict_key_file: " + key.error().message}});
   config.verdict_key = std::move(*key);
+  while (config.verdict_key.ends_with('\n')) config.verdict_key.pop_back();
   return config;
 }
 

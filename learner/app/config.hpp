@@ -17,12 +17,13 @@ struct LearnerConfig {
   std::filesystem::path tokenizer;  ///< `model.tokenizer`: tokenizer.json
   std::string renderer;             ///< `model.renderer`: that trajectories must name; default tiny
   std::string controller;           ///< `controller`: gRPC address of its leader
-  std::filesystem::path verdict_key_file;  ///< `verdict_key_file`: the pool's, bytes as they are
-  std::string verdict_key;                 ///< its content
-  std::string pool;                        ///< `pool`: `<namespace>.<pool>` whose verdicts count
-  bool allow_reduced_trust = false;        ///< `allow_reduced_trust`
-  std::uint64_t seed = 1;                  ///< `seed`
-  int threads = 1;                         ///< `threads` of torch
+  std::filesystem::path
+      verdict_key_file;     ///< `verdict_key_file`: the pool's, without line feeds at its end
+  std::string verdict_key;  ///< its content
+  std::string pool;         ///< `pool`: `<namespace>.<pool>` whose verdicts count
+  bool allow_reduced_trust = false;  ///< `allow_reduced_trust`
+  std::uint64_t seed = 1;            ///< `seed`
+  int threads = 1;                   ///< `threads` of torch
   Settings settings;  ///< `preset`, `stages`, `learning`, `reward`, `evaluation_rollouts`
 };
 

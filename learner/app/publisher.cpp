@@ -7,6 +7,7 @@
 #include "common/rpc/channel.hpp"
 #include "common/rpc/client.hpp"
 #include "learner/app/wait.hpp"
+#include "swage/v1/weights.grpc.pb.h"
 
 namespace swage::learner {
 namespace {
@@ -15,6 +16,59 @@ constexpr std::chrono::seconds kAgain{2};
 constexpr std::chrono::milliseconds kAgainFailed{250};
 constexpr std::chrono::seconds kOfferTime{5};
 constexpr std::chrono::minutes kPutTime{5};
+
+/// What sending to one server needs; all of it outlives the call.
+struct Sending {
+  v1::Weights::Stub& stub;
+  const std::string& address;
+  Clock& clock;
+  const std::string& token;
+  const std::shared_ptr<const Publication>& newest;  ///< changes while a version is being sent
+};
+
+Task<std::uint64_t> put(const Sending& sending, std::vector<std::uint32_t> chunks,
+                        std::shared_ptr<const Publication> publication, StopSource& stop) {
+  auto call = BidiCall<v1::PutRequest, v1::PutResponse>::open(
+      {sending.clock.now() + kPutTime, sending.token},
+      [&](auto* context, auto* reactor) { sending.stub.async()->Put(context, reactor); });
+  std::uint64_t held = 0;
+  {
+    const auto hook = stop.on_stop([&call] { call.cancel(); });
+    bool sound = co_await call.write(publication->head());
+    for (const auto index : chunks) {
+      // A newer version makes this one worthless.
+      if (!sound || sending.newest != publication || stop.stopping()) break;
+      sound = co_await call.write(publication->chunk(index));
+    }
+    sound = sound && sending.newest == publication && !stop.stopping();
+    if (sound && co_await call.writes_done())
+      if (const auto reply = co_await call.read()) held = reply->loaded_version();
+    if (held == 0) call.cancel();
+  }
+  const auto status = co_await call.finish();
+  if (!status.ok() && held == 0)
+    log_debug("weights were not delivered", {{"reason", status.error_message()}});
+  co_return held;
+}
+
+/// One Offer and, where it asks for them, a Put of chunks. Returns the version held, 0: unknown.
+Task<std::uint64_t> deliver(const Sending& sending, std::shared_ptr<const Publication> publication,
+                            StopSource& stop) {
+  v1::OfferRequest offer;
+  *offer.mutable_manifest() = publication->manifest;
+  CallOptions options{sending.clock.now() + kOfferTime, sending.token};
+  const auto answer = co_await unary_call(*sending.stub.async(), &v1::Weights::Stub::async::Offer,
+                                          std::move(offer), std::move(options), stop);
+  if (!answer) co_return 0;
+  if (answer->answer() != v1::OFFER_ANSWER_SEND) {
+    if (answer->answer() == v1::OFFER_ANSWER_INCOMPATIBLE)
+      log_error("a policy server runs another model",
+                {{"server", sending.address}, {"detail", answer->detail()}});
+    co_return answer->held_version();
+  }
+  co_return co_await put(sending, {answer->missing().begin(), answer->missing().end()}, publication,
+                         stop);
+}
 
 }  // namespace
 
@@ -48,7 +102,7 @@ Task<> Publisher::publish(std::shared_ptr<const Publication> publication, Durati
   const auto until = clock_.now() + patience;
   while (!all_hold(version) && clock_.now() < until && !stop.stopping())
     co_await wait_until(changed_, until, clock_, stop);
-  if (!all_hold(version))
+  if (patience > Duration::zero() && !all_hold(version))
     log_warning("not every policy server has the new weights yet", {{"version", version}});
 }
 
@@ -66,11 +120,12 @@ Task<> Publisher::run(StopSource& stop) {
 
 Task<> Publisher::feed(std::string address, StopSource& stop) {
   const auto stub = v1::Weights::NewStub(make_channel(address));
+  const Sending sending{*stub, address, clock_, token_, newest_};
   while (!stop.stopping() && servers_.contains(address)) {
     const auto publication = newest_;
     bool delivered = false;
     if (publication) {
-      const auto held = co_await deliver(*stub, address, publication, stop);
+      const auto held = co_await deliver(sending, publication, stop);
       delivered = held >= publication->version();
       if (const auto at = servers_.find(address); at != servers_.end()) {
         if (delivered && at->second.held < publication->version())
@@ -86,51 +141,6 @@ Task<> Publisher::feed(std::string address, StopSource& stop) {
   }
   fed_.erase(address);
   changed_.notify();  // it may be known again by now
-}
-
-Task<std::uint64_t> Publisher::deliver(v1::Weights::Stub& stub, std::string address,
-                                       std::shared_ptr<const Publication> publication,
-                                       StopSource& stop) {
-  v1::OfferRequest offer;
-  *offer.mutable_manifest() = publication->manifest;
-  CallOptions options{clock_.now() + kOfferTime, token_};
-  const auto answer = co_await unary_call(*stub.async(), &v1::Weights::Stub::async::Offer,
-                                          std::move(offer), std::move(options), stop);
-  if (!answer) co_return 0;
-  if (answer->answer() != v1::OFFER_ANSWER_SEND) {
-    if (answer->answer() == v1::OFFER_ANSWER_INCOMPATIBLE)
-      log_error("a policy server runs another model",
-                {{"server", address}, {"detail", answer->detail()}});
-    co_return answer->held_version();
-  }
-  co_return co_await put(stub, {answer->missing().begin(), answer->missing().end()}, publication,
-                         stop);
-}
-
-Task<std::uint64_t> Publisher::put(v1::Weights::Stub& stub, std::vector<std::uint32_t> chunks,
-                                   std::shared_ptr<const Publication> publication,
-                                   StopSource& stop) {
-  auto call = BidiCall<v1::PutRequest, v1::PutResponse>::open(
-      {clock_.now() + kPutTime, token_},
-      [&](auto* context, auto* reactor) { stub.async()->Put(context, reactor); });
-  std::uint64_t held = 0;
-  {
-    const auto hook = stop.on_stop([&call] { call.cancel(); });
-    bool sound = co_await call.write(publication->head());
-    for (const auto index : chunks) {
-      // A newer version makes this one worthless.
-      if (!sound || newest_ != publication || stop.stopping()) break;
-      sound = co_await call.write(publication->chunk(index));
-    }
-    sound = sound && newest_ == publication && !stop.stopping();
-    if (sound && co_await call.writes_done())
-      if (const auto reply = co_await call.read()) held = reply->loaded_version();
-    if (held == 0) call.cancel();
-  }
-  const auto status = co_await call.finish();
-  if (!status.ok() && held == 0)
-    log_debug("weights were not delivered", {{"reason", status.error_message()}});
-  co_return held;
 }
 
 }  // namespace swage::learner

@@ -11,7 +11,6 @@
 #include "common/asio/gate.hpp"
 #include "learner/adapters/publication.hpp"
 #include "swage/v1/common.pb.h"
-#include "swage/v1/weights.grpc.pb.h"
 
 namespace swage::learner {
 
@@ -41,11 +40,6 @@ class Publisher {
     std::uint64_t held = 0;
   };
   Task<> feed(std::string address, StopSource& stop);
-  /// One Offer and, where it asks for them, a Put of chunks. Returns the version held, 0: unknown.
-  Task<std::uint64_t> deliver(v1::Weights::Stub& stub, std::string address,
-                              std::shared_ptr<const Publication> publication, StopSource& stop);
-  Task<std::uint64_t> put(v1::Weights::Stub& stub, std::vector<std::uint32_t> chunks,
-                          std::shared_ptr<const Publication> publication, StopSource& stop);
   bool all_hold(std::uint64_t version) const;
 
   asio::any_io_executor strand_;

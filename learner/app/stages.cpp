@@ -116,8 +116,11 @@ Task<> run_stages(StageHost& host, StopSource& stop) {
   const auto plan = stage_plan(host.settings());
   auto index = index_in(plan, host.state().slot);
   bool going = co_await host.publish_restored(stop);
+  if (going && host.checkpoints().list().empty()) going = co_await host.checkpoint(true, stop);
   while (going && host.state().slot.stage != Stage::done) {
     going = co_await run_slot(host, stop);
+    if (going)
+      going = co_await host.running(stop);  // the stage's last step may have paused the run
     if (going) going = co_await enter(host, plan, ++index, stop);
   }
   if (!stop.stopping()) {

@@ -140,6 +140,9 @@ Outcome check_verdict(const Trajectory& t, const AdmissionRules& rules) {
   if (!reward) return bad("a verdict with outcome " + v.code + " decides no reward");
   if (rules.reward == RewardKind::paper && (!v.reward || *v.reward != *reward))
     return bad("the verdict's reward does not follow from its outcome and tier");
+  // A reward lies at a sampled token: without any there is no entry.
+  const bool sampled = std::find(t.mask.begin(), t.mask.end(), 1) != t.mask.end();
+  if (!sampled && t.rewards.empty()) return std::nullopt;
   if (t.rewards.size() != 1 || t.rewards[0].kind != "terminal" ||
       std::abs(t.rewards[0].value - *reward) > 1e-9)
     return bad("rewards must be one terminal entry of " + std::to_string(*reward));

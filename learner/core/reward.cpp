@@ -12,12 +12,12 @@ std::optional<double> reward_of(const VerdictSummary& verdict, RewardKind kind) 
     case Outcome::wrong:
       return -1.0;
     case Outcome::unstable:
-      return 1.0;
+      return kind == RewardKind::paper ? 1.0 : -1.0;
     case Outcome::right:
       break;
   }
   if (kind == RewardKind::speedup) {
-    if (!verdict.ratio_compile || *verdict.ratio_compile <= 0) return std::nullopt;
+    if (!verdict.ratio_compile || *verdict.ratio_compile <= 0) return -1.0;
     return 1.0 / *verdict.ratio_compile;
   }
   if (verdict.tier < 1 || verdict.tier > 3) return std::nullopt;

@@ -9,9 +9,9 @@
 namespace swage::learner {
 
 /// r(verdict). Wrong work: -1. paper: the tier 1, 2 or 3; 1 where no time could be measured.
-/// speedup: t_compile / t, median of the rounds; 1 where no time could be measured. Nothing where
-/// the verdict cannot decide: it was not a scoring, the fault was not the agent's, or right work
-/// has no tier or no ratio.
+/// speedup: t_compile / t, median of the rounds; -1 where there is no such ratio. Nothing where the
+/// verdict cannot decide: it was not a scoring, the fault was not the agent's, or right work has no
+/// tier.
 std::optional<double> reward_of(const VerdictSummary& verdict, RewardKind kind);
 
 /// The sum of a trajectory's rewards before any overlong rule; 0 if it has none.

@@ -40,8 +40,7 @@ Tensor cached_attention(const Tensor& q, const Tensor& k, const Tensor& v,
   const auto d = q.size(2);
   const cpu::PagedKv kv{batch.cache.keys(layer).data_ptr<float>(),
                         batch.cache.values(layer).data_ptr<float>(), kPageTokens, kv_heads, d};
-  const cpu::RopeTable table{frame.cosine.data_ptr<float>(),
-                             frame.sine.data_ptr<float>(), d};
+  const cpu::RopeTable table{frame.cosine.data_ptr<float>(), frame.sine.data_ptr<float>(), d};
   const auto out = torch::empty({q.size(0), heads * d}, q.options());
   float* out_at = out.data_ptr<float>();
   const float* q_at = q.data_ptr<float>();

@@ -101,8 +101,7 @@ Tensor rotate(const Tensor& in, const AttentionFrame& frame, float sign) {
   const auto d = in.size(2);
   const auto dense = in.stride(2) == 1 && in.stride(1) == d ? in : in.contiguous();
   const auto out = torch::empty({tokens, heads, d}, in.options());
-  const cpu::RopeTable table{frame.cosine.data_ptr<float>(),
-                             frame.sine.data_ptr<float>(), d};
+  const cpu::RopeTable table{frame.cosine.data_ptr<float>(), frame.sine.data_ptr<float>(), d};
   const auto* positions = frame.positions.data_ptr<std::int32_t>();
   const float* from = dense.data_ptr<float>();
   const auto stride = dense.stride(0);

@@ -18,13 +18,13 @@ namespace swage::sandbox {
 
 /// What one agent's container is made of.
 struct AgentContainerSpec {
-  std::string name;                          ///< of the control group
+  std::string name;  ///< of the control group
   std::vector<Mount> mounts;
-  std::string working_directory;             ///< inside
-  std::vector<std::string> command;          ///< gets the stream to sandboxd as descriptor 3
-  std::filesystem::path log;                 ///< stderr of bubblewrap and of the command
-  std::optional<uid_t> agent_uid;            ///< root only: the command will become this user
-  std::uint64_t memory_bytes = 0;            ///< of all its processes together
+  std::string working_directory;     ///< inside
+  std::vector<std::string> command;  ///< gets the stream to sandboxd as descriptor 3
+  std::filesystem::path log;         ///< stderr of bubblewrap and of the command
+  std::optional<uid_t> agent_uid;    ///< root only: the command will become this user
+  std::uint64_t memory_bytes = 0;    ///< of all its processes together
   std::uint64_t processes = 0;
 };
 

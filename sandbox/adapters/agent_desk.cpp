@@ -39,9 +39,9 @@ Task<> serve_one(std::shared_ptr<Socket> socket, AgentDesk::Answer answer, StopS
   if (stop.stopping()) co_return;
   std::string line;
   boost::system::error_code failed;
-  const auto size = co_await asio::async_read_until(
-      *socket, asio::dynamic_buffer(line, kMaxQuestion), '\n',
-      asio::redirect_error(asio::use_awaitable, failed));
+  const auto size =
+      co_await asio::async_read_until(*socket, asio::dynamic_buffer(line, kMaxQuestion), '\n',
+                                      asio::redirect_error(asio::use_awaitable, failed));
   const auto request = failed ? std::nullopt : request_from(line.substr(0, size));
   if (!request) co_return;
   const auto report = co_await answer(*request);

@@ -30,14 +30,38 @@ bool limit(__rlimit_resource what, std::uint64_t value) {
 }
 
 constexpr std::array kRefused{
-    SYS_io_uring_setup, SYS_io_uring_enter, SYS_io_uring_register, SYS_unshare,
-    SYS_setns,          SYS_mount,          SYS_umount2,           SYS_pivot_root,
-    SYS_chroot,         SYS_ptrace,         SYS_process_vm_readv,  SYS_process_vm_writev,
-    SYS_bpf,            SYS_perf_event_open, SYS_keyctl,           SYS_add_key,
-    SYS_request_key,    SYS_userfaultfd,    SYS_open_by_handle_at, SYS_name_to_handle_at,
-    SYS_move_mount,     SYS_fsopen,         SYS_fsconfig,          SYS_fsmount,
-    SYS_open_tree,      SYS_mount_setattr,  SYS_kexec_load,        SYS_init_module,
-    SYS_finit_module,   SYS_delete_module,  SYS_quotactl,          SYS_swapon,
+    SYS_io_uring_setup,
+    SYS_io_uring_enter,
+    SYS_io_uring_register,
+    SYS_unshare,
+    SYS_setns,
+    SYS_mount,
+    SYS_umount2,
+    SYS_pivot_root,
+    SYS_chroot,
+    SYS_ptrace,
+    SYS_process_vm_readv,
+    SYS_process_vm_writev,
+    SYS_bpf,
+    SYS_perf_event_open,
+    SYS_keyctl,
+    SYS_add_key,
+    SYS_request_key,
+    SYS_userfaultfd,
+    SYS_open_by_handle_at,
+    SYS_name_to_handle_at,
+    SYS_move_mount,
+    SYS_fsopen,
+    SYS_fsconfig,
+    SYS_fsmount,
+    SYS_open_tree,
+    SYS_mount_setattr,
+    SYS_kexec_load,
+    SYS_init_module,
+    SYS_finit_module,
+    SYS_delete_module,
+    SYS_quotactl,
+    SYS_swapon,
 };
 
 constexpr std::uint32_t kNamespaceFlags = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID |
@@ -96,7 +120,8 @@ bool install_filter() {
 Result<void, std::string> confine_to_agent(std::optional<uid_t> uid, const AgentLimits& limits,
                                            const std::vector<std::string>& owned) {
   for (const auto& directory : owned)
-    if (uid && ::chown(directory.c_str(), *uid, *uid) != 0) return failed("giving away directories");
+    if (uid && ::chown(directory.c_str(), *uid, *uid) != 0)
+      return failed("giving away directories");
   if (!limit(RLIMIT_CORE, 0) || !limit(RLIMIT_DATA, limits.data_bytes) ||
       !limit(RLIMIT_FSIZE, limits.file_bytes) || !limit(RLIMIT_NPROC, limits.processes) ||
       !limit(RLIMIT_CPU, limits.cpu_seconds) || !limit(RLIMIT_NOFILE, limits.open_files) ||

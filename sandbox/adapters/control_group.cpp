@@ -57,8 +57,7 @@ void remove_stale(const fs::path& parent) {
     const auto name = entry.path().filename().string();
     if (!name.starts_with(kPrefix)) continue;
     const auto pid = name.substr(std::string(kPrefix).size());
-    if (!fs::exists("/proc/" + pid.substr(0, pid.find('-')), error))
-      ::rmdir(entry.path().c_str());
+    if (!fs::exists("/proc/" + pid.substr(0, pid.find('-')), error)) ::rmdir(entry.path().c_str());
   }
 }
 
@@ -101,9 +100,8 @@ ControlGroup::ControlGroup(std::vector<fs::path> parents, const std::string& nam
       if (fs::exists(group / file, error)) write_value(group / file, std::to_string(memory_bytes));
     for (const char* file : {"memory.memsw.limit_in_bytes", "memory.swap.max"})
       if (fs::exists(group / file, error))
-        write_value(group / file, std::string(file).ends_with("swap.max")
-                                      ? "0"
-                                      : std::to_string(memory_bytes));
+        write_value(group / file,
+                    std::string(file).ends_with("swap.max") ? "0" : std::to_string(memory_bytes));
     if (fs::exists(group / "pids.max", error))
       write_value(group / "pids.max", std::to_string(processes));
   }

@@ -51,8 +51,7 @@ Task<std::optional<std::string>> FrameSocket::read() {
 void FrameSocket::send(std::string frame) {
   if (state_->closed) return;
   std::string bytes;
-  for (unsigned i = 0; i < 4; ++i)
-    bytes += static_cast<char>(frame.size() >> (8 * i) & 0xffU);
+  for (unsigned i = 0; i < 4; ++i) bytes += static_cast<char>(frame.size() >> (8 * i) & 0xffU);
   bytes += frame;
   state_->queue.push_back(std::move(bytes));
   if (!state_->writing) write_next(state_);

@@ -138,12 +138,12 @@ class GxxCompileService final : public CompileService {
       state.object = no_space(laid.error().message);
       co_return;
     }
-    CompilerRun run{unit.argv, scratch.source(), scratch.output(), {}, {}, false,
-                    settings_.object_limit};
+    CompilerRun run{unit.argv, scratch.source(),      scratch.output(), {}, {},
+                    false,     settings_.object_limit};
     run.torch = unit.kind == CompileUnit::Kind::binding;
     if (run.torch) run.headers = cache_.header_place(facts_->id);
-    auto end = co_await run_compiler(strand_, clock_, host_, settings_, *facts_, std::move(run),
-                                     stop);
+    auto end =
+        co_await run_compiler(strand_, clock_, host_, settings_, *facts_, std::move(run), stop);
     if (!end) {
       state.object = Failed(end.error());
       co_return;
@@ -175,10 +175,11 @@ class GxxCompileService final : public CompileService {
     std::vector<const WorkFile*> pointers;
     for (const auto& object : objects) pointers.push_back(&object);
     if (const auto laid = scratch.lay(pointers); !laid) co_return no_space(laid.error().message);
-    CompilerRun run{plan.link_argv, scratch.source(), scratch.output(), {},
-                    cache_.stub_place(facts_->id), false, settings_.object_limit};
-    auto end = co_await run_compiler(strand_, clock_, host_, settings_, *facts_, std::move(run),
-                                     stop);
+    CompilerRun run{
+        plan.link_argv, scratch.source(),      scratch.output(), {}, cache_.stub_place(facts_->id),
+        false,          settings_.object_limit};
+    auto end =
+        co_await run_compiler(strand_, clock_, host_, settings_, *facts_, std::move(run), stop);
     if (!end) co_return Failed(end.error());
     CachedObject library{read_file(scratch.output() / "cuda_extension.so").value_or(""),
                          outcome.diagnostics};
@@ -220,8 +221,7 @@ class GxxCompileService final : public CompileService {
     if (cache_.headers_complete(facts_->id)) co_return Done{};
     if (auto made = co_await make_header(stop); !made) co_return made;
     if (auto made = co_await make_stubs(stop); !made) co_return made;
-    if (const auto wrote =
-            write_known_symbols(settings_.toolchain, cache_.symbol_file(facts_->id));
+    if (const auto wrote = write_known_symbols(settings_.toolchain, cache_.symbol_file(facts_->id));
         !wrote)
       co_return Failed({CompileErrc::toolchain_missing, wrote.error()});
     cache_.mark_headers_complete(facts_->id);
@@ -239,11 +239,16 @@ class GxxCompileService final : public CompileService {
     const auto wrote = write_file_durably(place / "binding.hpp", kBindingHeader);
     if (!wrote) co_return no_space(wrote.error().message);
     if (const auto laid = scratch.lay({}); !laid) co_return no_space(laid.error().message);
-    CompilerRun run{precompile_argv(settings_.toolchain.cxx), scratch.source(), scratch.output(),
-                    place, {}, true, settings_.header_limit};
+    CompilerRun run{precompile_argv(settings_.toolchain.cxx),
+                    scratch.source(),
+                    scratch.output(),
+                    place,
+                    {},
+                    true,
+                    settings_.header_limit};
     run.makes_header = true;
-    const auto end = co_await run_compiler(strand_, clock_, host_, settings_, *facts_,
-                                           std::move(run), stop);
+    const auto end =
+        co_await run_compiler(strand_, clock_, host_, settings_, *facts_, std::move(run), stop);
     if (!end) co_return Failed(end.error());
     if (!end->ok)
       co_return Failed({CompileErrc::toolchain_missing,
@@ -254,18 +259,23 @@ class GxxCompileService final : public CompileService {
     co_return Done{};
   }
 
-  /// Empty libraries with torch's names: linking against the real ones, 400 MB, would take a second,
-  /// and all that is wanted of them is that the loader finds them by name.
+  /// Empty libraries with torch's names: linking against the real ones, 400 MB, would take a
+  /// second, and all that is wanted of them is that the loader finds them by name.
   Task<Done> make_stubs(StopSource& stop) {
     const WorkFile empty{"empty.c", 0644, "typedef int swage_empty;\n"};
     for (const auto& name : torch_libraries()) {
       Scratch scratch(settings_.scratch_directory);
       if (const auto laid = scratch.lay({&empty}); !laid) co_return no_space(laid.error().message);
       const auto file = "lib" + name + ".so";
-      CompilerRun run{stub_argv(settings_.toolchain.cxx, name), scratch.source(), scratch.output(),
-                      {}, {}, false, settings_.object_limit};
-      const auto end = co_await run_compiler(strand_, clock_, host_, settings_, *facts_,
-                                             std::move(run), stop);
+      CompilerRun run{stub_argv(settings_.toolchain.cxx, name),
+                      scratch.source(),
+                      scratch.output(),
+                      {},
+                      {},
+                      false,
+                      settings_.object_limit};
+      const auto end =
+          co_await run_compiler(strand_, clock_, host_, settings_, *facts_, std::move(run), stop);
       if (!end) co_return Failed(end.error());
       const auto place = cache_.stub_place(facts_->id);
       std::error_code ignored;

@@ -46,8 +46,8 @@ std::vector<std::string> limited(const CompilerRun& run, const CompileSettings& 
   std::vector<std::string> argv;
   if (switch_user) {
     const auto id = std::to_string(*settings.compile_uid);
-    argv = {"/usr/bin/setpriv", "--reuid=" + id, "--regid=" + id, "--clear-groups",
-            "--inh-caps=-all", "--ambient-caps=-all"};
+    argv = {"/usr/bin/setpriv", "--reuid=" + id,   "--regid=" + id,
+            "--clear-groups",   "--inh-caps=-all", "--ambient-caps=-all"};
   }
   for (auto& argument : prlimit_argv(limits)) argv.push_back(std::move(argument));
   return argv;

@@ -12,14 +12,14 @@ namespace swage::sandbox {
 
 /// One run of the compiler.
 struct CompilerRun {
-  std::vector<std::string> argv;      ///< with the places of compile_plan.hpp
-  std::filesystem::path source;       ///< shown as /src, read-only
-  std::filesystem::path output;       ///< shown as /out, writable
-  std::filesystem::path headers;      ///< shown as /toolchain/pch; empty: not shown
-  std::filesystem::path stubs;        ///< shown as /toolchain/stubs; empty: not shown
-  bool torch = false;                 ///< show torch's and Python's headers
+  std::vector<std::string> argv;  ///< with the places of compile_plan.hpp
+  std::filesystem::path source;   ///< shown as /src, read-only
+  std::filesystem::path output;   ///< shown as /out, writable
+  std::filesystem::path headers;  ///< shown as /toolchain/pch; empty: not shown
+  std::filesystem::path stubs;    ///< shown as /toolchain/stubs; empty: not shown
+  bool torch = false;             ///< show torch's and Python's headers
   std::chrono::seconds limit{60};
-  bool makes_header = false;          ///< may write half a gigabyte
+  bool makes_header = false;  ///< may write half a gigabyte
 };
 
 struct CompilerEnd {

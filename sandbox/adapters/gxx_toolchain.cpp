@@ -34,13 +34,13 @@ std::optional<std::string> output_of(std::vector<std::string> argv) {
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_adddup2(&actions, pipe[1], 1);
   pid_t child = -1;
-  const int failed = ::posix_spawnp(&child, pointers[0], &actions, nullptr, pointers.data(), environ);
+  const int failed =
+      ::posix_spawnp(&child, pointers[0], &actions, nullptr, pointers.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
   ::close(pipe[1]);
   std::string out;
   std::array<char, 4096> buffer{};
-  for (ssize_t got = 0;
-       failed == 0 && (got = ::read(pipe[0], buffer.data(), buffer.size())) > 0;)
+  for (ssize_t got = 0; failed == 0 && (got = ::read(pipe[0], buffer.data(), buffer.size())) > 0;)
     out.append(buffer.data(), static_cast<std::size_t>(got));
   ::close(pipe[0]);
   int status = 0;
@@ -57,12 +57,12 @@ Result<ToolchainFacts, std::string> examine_toolchain(const Toolchain& toolchain
   if (!version)
     return Missing("the compiler " + toolchain.cxx + " does not run; install the package g++");
   const auto torch_version = read_file(toolchain.torch_directory / "version.py");
-  if (!torch_version || !fs::exists(toolchain.torch_directory / "include/torch/csrc/api/include/torch/types.h"))
+  if (!torch_version ||
+      !fs::exists(toolchain.torch_directory / "include/torch/csrc/api/include/torch/types.h"))
     return Missing("there is no torch with headers in " + toolchain.torch_directory.string() +
                    "; set toolchain.torch_directory to the wheel's torch folder");
-  const auto include =
-      output_of({toolchain.python.string(), "-I", "-c",
-                 "import sysconfig; print(sysconfig.get_paths()['include'])"});
+  const auto include = output_of({toolchain.python.string(), "-I", "-c",
+                                  "import sysconfig; print(sysconfig.get_paths()['include'])"});
   const auto python_version = read_file(fs::path(include.value_or("/nowhere")) / "patchlevel.h");
   if (!python_version || !fs::exists(fs::path(*include) / "Python.h"))
     return Missing("the interpreter " + toolchain.python.string() +
@@ -99,7 +99,7 @@ Result<void, std::string> write_known_symbols(const Toolchain& toolchain, const 
 MappedFile::MappedFile(const fs::path& path) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) return;
-  struct stat status {};
+  struct stat status{};
   if (::fstat(fd, &status) == 0 && status.st_size > 0) {
     const auto size = static_cast<std::size_t>(status.st_size);
     void* at = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd, 0);

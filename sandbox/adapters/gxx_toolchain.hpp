@@ -12,9 +12,9 @@ namespace swage::sandbox {
 
 /// The compiler and the headers, found and named.
 struct ToolchainFacts {
-  std::string name;                        ///< "g++ 12.2.0", for people
-  std::string id;                          ///< digest of versions, part of every cache key
-  std::filesystem::path python_include;    ///< with Python.h
+  std::string name;                      ///< "g++ 12.2.0", for people
+  std::string id;                        ///< digest of versions, part of every cache key
+  std::filesystem::path python_include;  ///< with Python.h
 };
 
 /// Asks compiler and interpreter for their versions. Blocks for about 50 ms. Error: what is missing

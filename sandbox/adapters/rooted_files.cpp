@@ -132,7 +132,7 @@ void walk_below(int fd, const std::string& prefix, int depth, std::size_t& left,
     const std::string name = entry->d_name;
     if (name == "." || name == ".." || left == 0) continue;
     --left;
-    struct stat status {};
+    struct stat status{};
     if (::fstatat(::dirfd(stream.get()), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) continue;
     const auto path = prefix.empty() ? name : prefix + "/" + name;
     if (S_ISREG(status.st_mode)) visit(::dirfd(stream.get()), name.c_str(), path, status);
@@ -159,7 +159,7 @@ Result<std::string, std::string> RootedFiles::read(const RootedPath& path) const
   // O_NONBLOCK: opening a pipe without a writer must not hang the runner.
   const Fd file(open_beneath(root_of(path), path.relative, O_RDONLY | O_NONBLOCK));
   if (!file) return refusal(path, errno);
-  struct stat status {};
+  struct stat status{};
   if (::fstat(file.get(), &status) != 0) return refusal(path, errno);
   if (S_ISDIR(status.st_mode)) return refusal(path, EISDIR);
   if (!S_ISREG(status.st_mode))
@@ -190,7 +190,7 @@ Result<void, std::string> RootedFiles::write(const RootedPath& path,
   if (parent != "." && !make_directories(root, parent)) return refusal(path, errno);
   const Fd directory(open_beneath(root, parent, O_RDONLY | O_DIRECTORY));
   if (!directory) return refusal(path, errno);
-  struct stat old {};
+  struct stat old{};
   const bool there = ::fstatat(directory.get(), name.c_str(), &old, AT_SYMLINK_NOFOLLOW) == 0;
   if (there && S_ISDIR(old.st_mode)) return refusal(path, EISDIR);
   if (there && !S_ISREG(old.st_mode)) return refusal(path, ELOOP);
@@ -219,10 +219,11 @@ Result<std::vector<FoundFile>, std::string> RootedFiles::walk(const RootedPath& 
   if (fd < 0) return refusal(directory, errno);
   std::vector<FoundFile> out;
   std::size_t left = kMaxWalked;
-  walk_below(fd, directory.absolute, kMaxDepth, left,
-             [&](int, const char*, const std::string& path, const struct stat& status) {
-               out.push_back({path, status.st_mtim.tv_sec * 1'000'000'000 + status.st_mtim.tv_nsec});
-             });
+  walk_below(
+      fd, directory.absolute, kMaxDepth, left,
+      [&](int, const char*, const std::string& path, const struct stat& status) {
+        out.push_back({path, status.st_mtim.tv_sec * 1'000'000'000 + status.st_mtim.tv_nsec});
+      });
   return out;
 }
 

@@ -18,9 +18,9 @@ struct FoundFile {
   std::int64_t changed_ns = 0;
 };
 
-/// The agent's files below its two roots, opened so that no symbolic link and no `..` leads out: the
-/// kernel resolves each path beneath the root (openat2), whatever changes meanwhile. Blocking calls;
-/// one thread. Errors are sentences for the agent.
+/// The agent's files below its two roots, opened so that no symbolic link and no `..` leads out:
+/// the kernel resolves each path beneath the root (openat2), whatever changes meanwhile. Blocking
+/// calls; one thread. Errors are sentences for the agent.
 class RootedFiles {
  public:
   explicit RootedFiles(AgentRoots roots);

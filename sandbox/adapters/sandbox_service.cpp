@@ -86,8 +86,7 @@ class Service final : public v1::Sandbox::CallbackService {
     const auto facts =
         handler_.hello({request.rollout().rollout_id(), request.rollout().attempt()});
     if (!facts)
-      co_return tl::unexpected(
-          RpcError{grpc::StatusCode::FAILED_PRECONDITION, facts.error()});
+      co_return tl::unexpected(RpcError{grpc::StatusCode::FAILED_PRECONDITION, facts.error()});
     v1::HelloResponse out;
     out.set_pod_uid(facts->pod_uid);
     out.set_isolation(facts->isolation);

@@ -43,8 +43,7 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
 
 }  // namespace
 
-ShellJobs::ShellJobs(asio::any_io_executor strand)
-    : strand_(strand), children_(strand, SIGCHLD) {
+ShellJobs::ShellJobs(asio::any_io_executor strand) : strand_(strand), children_(strand, SIGCHLD) {
   await_children();
 }
 

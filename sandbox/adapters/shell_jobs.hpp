@@ -19,8 +19,8 @@
 
 namespace swage::sandbox {
 
-/// One command in a process group of its own, with its output. Made by ShellJobs. Life: kept alive by its
-/// pipe until the last process that holds the pipe ends.
+/// One command in a process group of its own, with its output. Made by ShellJobs. Life: kept alive
+/// by its pipe until the last process that holds the pipe ends.
 struct ShellJob {
   explicit ShellJob(const asio::any_io_executor& strand) : output_pipe(strand), changed(strand) {}
   pid_t pid = -1;

@@ -11,7 +11,8 @@
 
 namespace swage::sandbox {
 
-/// Why a compilation could not be tried. A kernel that does not compile is an outcome, not an error.
+/// Why a compilation could not be tried. A kernel that does not compile is an outcome, not an
+/// error.
 enum class CompileErrc {
   toolchain_missing,  ///< compiler, torch or Python headers are not where the settings say
   no_space,           ///< the cache directory is full or not writable

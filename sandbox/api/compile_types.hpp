@@ -28,8 +28,9 @@ struct CompileRecord {
 
 struct CompileOutcome {
   bool compiled = false;
-  std::string library;      ///< cuda_extension.so; empty unless compiled
-  std::string diagnostics;  ///< compiler output, <= 64 KiB, file:line relative to the work directory
+  std::string library;  ///< cuda_extension.so; empty unless compiled
+  std::string
+      diagnostics;  ///< compiler output, <= 64 KiB, file:line relative to the work directory
   CompileRecord record;
 };
 

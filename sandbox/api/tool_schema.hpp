@@ -17,8 +17,9 @@ std::string_view tool_schemas_json();
 const std::vector<std::string>& tool_names();
 
 /// Checks a call as the policy wrote it. Returns the canonical arguments text: compact JSON with
-/// sorted keys, defaults left out, equal for equal arguments. Error: one sentence for the policy that
-/// says what was wrong and what to do instead. Never throws; bounded by the text's size (<= 1 MiB).
+/// sorted keys, defaults left out, equal for equal arguments. Error: one sentence for the policy
+/// that says what was wrong and what to do instead. Never throws; bounded by the text's size (<= 1
+/// MiB).
 Result<std::string, std::string> validate_tool_call(std::string_view name,
                                                     std::string_view arguments_json);
 

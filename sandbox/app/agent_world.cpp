@@ -113,9 +113,9 @@ AgentContainerSpec AgentWorld::container(const fs::path& program) const {
   if (!inside) runner.uid = std::nullopt;  // could not reach our directories
   runner.roots = {work_directory(), inside ? "/tmp" : host_temporary().string()};
   runner.sandbox_socket = inside ? std::string(kRun) + "/sandboxd.sock" : desk_socket().string();
-  runner.tool_path = (inside ? std::string(kPrograms) + "/bin"
-                             : (directory_ / "pristine/bin").string()) +
-                     ":/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin";
+  runner.tool_path =
+      (inside ? std::string(kPrograms) + "/bin" : (directory_ / "pristine/bin").string()) +
+      ":/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin";
   runner.limits = config_.limits;
   AgentContainerSpec spec;
   spec.name = config_.process.name.empty() ? "sandbox" : config_.process.name;

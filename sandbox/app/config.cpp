@@ -12,8 +12,8 @@ std::optional<uid_t> uid_field(Fields& fields, const std::string& name) {
 }
 
 void bytes_field(Fields& fields, const std::string& name, std::uint64_t& value) {
-  value = static_cast<std::uint64_t>(
-      fields.integer(name, static_cast<std::int64_t>(value), 1, kHuge));
+  value =
+      static_cast<std::uint64_t>(fields.integer(name, static_cast<std::int64_t>(value), 1, kHuge));
 }
 
 void read_limits(Fields fields, SandboxConfig& out) {
@@ -64,13 +64,13 @@ void read_own(Fields& fields, SandboxConfig& out) {
 Result<SandboxConfig, ConfigError> read_sandbox_config(const std::filesystem::path& file,
                                                        const std::filesystem::path& program) {
   SandboxConfig out;
-  out.template_directory =
-      program.parent_path().parent_path() / "share/swage/sandbox/template";
+  out.template_directory = program.parent_path().parent_path() / "share/swage/sandbox/template";
   auto process = read_process_config(file, [&](Fields& fields) { read_own(fields, out); });
   if (!process) return tl::unexpected(process.error());
   out.process = std::move(*process);
   if (out.process.listen.empty())
-    return tl::unexpected(ConfigError{{file.string() + ": listen: is missing; give the gRPC address"}});
+    return tl::unexpected(
+        ConfigError{{file.string() + ": listen: is missing; give the gRPC address"}});
   return out;
 }
 

@@ -31,8 +31,8 @@ struct SandboxConfig {
   std::chrono::seconds wall_clock{7200};  ///< of the rollout; the sandbox lives 2,400 s longer
   bool allow_reduced = false;             ///< go on without bubblewrap
   AgentLimits limits;
-  std::uint64_t memory_bytes = std::uint64_t{4} << 30;  ///< all the agent's processes together
-  std::uint64_t work_bytes = std::uint64_t{256} << 20;  ///< of /workspace/task
+  std::uint64_t memory_bytes = std::uint64_t{4} << 30;       ///< all the agent's processes together
+  std::uint64_t work_bytes = std::uint64_t{256} << 20;       ///< of /workspace/task
   std::uint64_t temporary_bytes = std::uint64_t{512} << 20;  ///< of /tmp
   unsigned compile_slots = 0;  ///< compilers at once on this machine; 0: one a core
 };

@@ -64,8 +64,8 @@ ToolAnswer FileTools::write(const json& arguments) {
     if (const auto old = changeable(*path); !old) return refused(old.error());
   if (const auto done = files_.write(*path, content); !done) return refused(done.error());
   seen_[path->absolute] = digest_of(content);
-  const auto lines = std::ranges::count(content, '\n') +
-                     (content.empty() || content.ends_with('\n') ? 0 : 1);
+  const auto lines =
+      std::ranges::count(content, '\n') + (content.empty() || content.ends_with('\n') ? 0 : 1);
   return {true, std::string(there ? "Replaced " : "Wrote ") + path->absolute + " (" +
                     std::to_string(lines) + " lines)."};
 }
@@ -101,7 +101,8 @@ ToolAnswer FileTools::glob(const json& arguments) const {
   if (pattern.starts_with(directory->absolute + "/"))
     pattern.erase(0, directory->absolute.size() + 1);
   std::erase_if(*found, [&](const FoundFile& file) {
-    return !glob_matches(pattern, std::string_view(file.path).substr(directory->absolute.size() + 1));
+    return !glob_matches(pattern,
+                         std::string_view(file.path).substr(directory->absolute.size() + 1));
   });
   std::ranges::sort(*found, [](const FoundFile& a, const FoundFile& b) {
     return a.changed_ns != b.changed_ns ? a.changed_ns > b.changed_ns : a.path < b.path;

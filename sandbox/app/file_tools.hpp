@@ -16,8 +16,8 @@ struct ToolAnswer {
 };
 
 /// Read, Write, Edit, MultiEdit, Glob and TodoWrite. Remembers what was read: a file that exists is
-/// changed only if it was read before and its content is still the same. Runs as the agent. Blocking;
-/// one thread. Arguments have passed the schema.
+/// changed only if it was read before and its content is still the same. Runs as the agent.
+/// Blocking; one thread. Arguments have passed the schema.
 class FileTools {
  public:
   explicit FileTools(RootedFiles& files) : files_(files) {}

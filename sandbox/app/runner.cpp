@@ -43,8 +43,8 @@ class Runner {
         files_(settings.roots),
         file_tools_(files_),
         jobs_(strand),
-        shell_tools_(jobs_, {settings.roots, state_directory(settings.roots),
-                             agent_environment(settings)}),
+        shell_tools_(
+            jobs_, {settings.roots, state_directory(settings.roots), agent_environment(settings)}),
         calls_(strand, stop_) {}
 
   Task<> run() {
@@ -187,8 +187,7 @@ int run_runner(const RunnerSettings& settings) {
   std::vector<std::string> owned{settings.roots.work, settings.roots.temporary};
   if (::getpid() == 1) owned.emplace_back("/dev/shm");  // else it is the machine's
   auto confined = confine_to_agent(settings.uid, settings.limits, owned);
-  for (const auto& directory :
-       {settings.roots.work + "/kernels", state_directory(settings.roots)})
+  for (const auto& directory : {settings.roots.work + "/kernels", state_directory(settings.roots)})
     if (confined && ::mkdir(directory.c_str(), 0755) != 0 && errno != EEXIST)
       confined = tl::unexpected("making " + directory + ": " + std::strerror(errno));
   asio::io_context context(1);
@@ -196,10 +195,9 @@ int run_runner(const RunnerSettings& settings) {
   FrameSocket socket(FrameSocket::Socket(strand, asio::local::stream_protocol(), settings.socket),
                      kMaxFrame);
   std::exception_ptr failure;
-  asio::co_spawn(strand,
-                 confined ? serve(strand, socket, settings)
-                          : report_failure(socket, confined.error()),
-                 [&failure](const std::exception_ptr& e) { failure = e; });
+  asio::co_spawn(
+      strand, confined ? serve(strand, socket, settings) : report_failure(socket, confined.error()),
+      [&failure](const std::exception_ptr& e) { failure = e; });
   context.run();
   return confined && !failure ? 0 : 1;
 }

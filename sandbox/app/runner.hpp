@@ -12,11 +12,11 @@ namespace swage::sandbox {
 
 /// How sandboxd starts a runner: one JSON argument, made and read here.
 struct RunnerSettings {
-  int socket = 3;             ///< descriptor of the stream to sandboxd
-  std::optional<uid_t> uid;   ///< become this user; absent: stay
+  int socket = 3;            ///< descriptor of the stream to sandboxd
+  std::optional<uid_t> uid;  ///< become this user; absent: stay
   AgentRoots roots;
-  std::string sandbox_socket; ///< path of the socket that utils/ connect to
-  std::string tool_path;      ///< PATH of the agent's commands
+  std::string sandbox_socket;  ///< path of the socket that utils/ connect to
+  std::string tool_path;       ///< PATH of the agent's commands
   AgentLimits limits;
 };
 std::string to_json_text(const RunnerSettings& settings);

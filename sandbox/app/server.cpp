@@ -53,10 +53,10 @@ class Handler final : public SandboxHandler {
     asio::steady_timer life(world_.strand,
                             world_.clock.now() + world_.config.wall_clock + kAfterWallClock);
     const auto time_up = std::make_shared<bool>(true);
-    life.async_wait([&over, alive = std::weak_ptr<bool>(time_up)](
-                        const boost::system::error_code& cancelled) {
-      if (!cancelled && alive.lock()) over.request(StopReason::deadline);
-    });
+    life.async_wait(
+        [&over, alive = std::weak_ptr<bool>(time_up)](const boost::system::error_code& cancelled) {
+          if (!cancelled && alive.lock()) over.request(StopReason::deadline);
+        });
     Session session(world_, link);
     const auto end = co_await session.run(over);
     log_info("session ended", {{"rollout_id", bound_->rollout_id}, {"why", end.why}});
@@ -123,8 +123,8 @@ Task<int> serve(asio::any_io_executor strand, SandboxConfig config, fs::path pro
   if (!server) co_return fail(kMissing, server.error().message);
   if (const auto wrote = write_ready_file(config.process.ready_file, 0); !wrote)
     co_return fail(kNotWritable, wrote.error().message);
-  log_info("serving", {{"listen", config.process.listen},
-                       {"isolation", host.full() ? "full" : "reduced"}});
+  log_info("serving",
+           {{"listen", config.process.listen}, {"isolation", host.full() ? "full" : "reduced"}});
   Event stopped(strand);
   while (!stop.stopping()) co_await stopped.wait(stop);
   co_await (*server)->shut_down(kShutdownGrace);

@@ -8,8 +8,8 @@
 
 namespace swage::sandbox {
 
-/// `swage-sandboxd serve`: probes the machine, serves swage.v1.Sandbox until `stop`, ends the session
-/// that runs, and returns the process's exit code. program: this binary.
+/// `swage-sandboxd serve`: probes the machine, serves swage.v1.Sandbox until `stop`, ends the
+/// session that runs, and returns the process's exit code. program: this binary.
 Task<int> serve(asio::any_io_executor strand, SandboxConfig config, std::filesystem::path program,
                 StopSource& stop);
 

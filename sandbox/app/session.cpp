@@ -14,8 +14,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kRunnerGrace = 15s;   // from the order to end a call to its result
-constexpr auto kOtherTools = 60s;    // tools that have no timeout of their own
+constexpr auto kRunnerGrace = 15s;  // from the order to end a call to its result
+constexpr auto kOtherTools = 60s;   // tools that have no timeout of their own
 constexpr std::size_t kMaxQueued = 64;
 
 std::chrono::milliseconds in_ms(Duration duration) {
@@ -47,8 +47,8 @@ void Session::finish(SessionEnd end) {
 }
 
 Task<SessionEnd> Session::run(StopSource& gone) {
-  const auto hook = gone.on_stop(
-      [this] { finish({SessionEnd::Kind::stopping, "the session was cancelled"}); });
+  const auto hook =
+      gone.on_stop([this] { finish({SessionEnd::Kind::stopping, "the session was cancelled"}); });
   std::ignore = tasks_.spawn("link reader", read_link());
   std::ignore = tasks_.spawn("link writer", write_link());
   std::ignore = tasks_.spawn("work", do_work());
@@ -112,8 +112,8 @@ Result<void, std::string> Session::lay(const LayWork& work) {
   auto desk = AgentDesk::open(world_.strand, agent_->desk_socket());
   if (!desk) return tl::unexpected(desk.error());
   desk_ = std::move(*desk);
-  auto container = AgentContainer::start(world_.strand, world_.host,
-                                         agent_->container(world_.program));
+  auto container =
+      AgentContainer::start(world_.strand, world_.host, agent_->container(world_.program));
   if (!container) return tl::unexpected(container.error());
   container_ = std::move(*container);
   std::ignore = tasks_.spawn("runner", read_runner());

@@ -50,8 +50,10 @@ std::vector<std::string> grep_argv(const json& arguments, const std::string& pla
   if (arguments.value("-i", false)) argv.emplace_back("--ignore-case");
   if (arguments.value("multiline", false))
     for (const char* flag : {"--multiline", "--multiline-dotall"}) argv.emplace_back(flag);
-  if (arguments.contains("glob")) argv.push_back("--glob=" + arguments.at("glob").get<std::string>());
-  if (arguments.contains("type")) argv.push_back("--type=" + arguments.at("type").get<std::string>());
+  if (arguments.contains("glob"))
+    argv.push_back("--glob=" + arguments.at("glob").get<std::string>());
+  if (arguments.contains("type"))
+    argv.push_back("--type=" + arguments.at("type").get<std::string>());
   argv.push_back("--regexp=" + arguments.at("pattern").get<std::string>());
   argv.emplace_back("--");
   argv.push_back(place);
@@ -126,8 +128,7 @@ Task<ToolAnswer> ShellTools::bash(json arguments, std::shared_ptr<CallControl> c
 }
 
 Task<ToolAnswer> ShellTools::grep(json arguments, std::shared_ptr<CallControl> control) {
-  const auto place =
-      resolve_path(arguments.value("path", settings_.roots.work), settings_.roots);
+  const auto place = resolve_path(arguments.value("path", settings_.roots.work), settings_.roots);
   if (!place) co_return ToolAnswer{false, place.error()};
   const auto job = jobs_.start(grep_argv(arguments, place->absolute), settings_.environment,
                                settings_.roots.work);
@@ -164,7 +165,8 @@ ToolAnswer ShellTools::bash_output(const json& arguments) {
   if (arguments.contains("filter"))
     output = filter_lines(output, arguments.at("filter").get<std::string>());
   if (!output.empty() && !output.ends_with('\n')) output += '\n';
-  return {true, output + "[" + (job.status ? "ended, " + describe_end(*job.status) : "running") + "]"};
+  return {true,
+          output + "[" + (job.status ? "ended, " + describe_end(*job.status) : "running") + "]"};
 }
 
 ToolAnswer ShellTools::kill_bash(const json& arguments) {

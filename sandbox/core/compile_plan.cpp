@@ -14,8 +14,14 @@ constexpr std::size_t kMaxDiagnostics = std::size_t{64} << 10;
 std::string text(std::string_view view) { return std::string(view); }
 
 std::vector<std::string> common_flags() {
-  return {"-std=c++17", "-march=x86-64-v3", "-fopenmp", "-fPIC", "-fvisibility=hidden",
-          "-Wall",      "-Wno-unknown-pragmas", "-fdiagnostics-color=never"};
+  return {"-std=c++17",
+          "-march=x86-64-v3",
+          "-fopenmp",
+          "-fPIC",
+          "-fvisibility=hidden",
+          "-Wall",
+          "-Wno-unknown-pragmas",
+          "-fdiagnostics-color=never"};
 }
 
 /// Bindings carry no loops of their own, and pybind11 is what costs: -O1 saves a third.
@@ -34,9 +40,9 @@ std::vector<std::string> binding_flags() {
 
 bool is_source(const WorkFile& file) {
   const auto slash = file.path.find('/');
-  const bool placed = slash == std::string::npos ||
-                      (file.path.starts_with("kernels/") &&
-                       file.path.find('/', slash + 1) == std::string::npos);
+  const bool placed =
+      slash == std::string::npos ||
+      (file.path.starts_with("kernels/") && file.path.find('/', slash + 1) == std::string::npos);
   return placed && file.path.ends_with(".cpp");
 }
 
@@ -49,8 +55,7 @@ std::string key_of(const std::string& toolchain_id, const std::vector<std::strin
   Sha256 hash;
   hash.update("object 1\n" + toolchain_id + "\n");
   for (const auto& argument : argv) hash.update(argument + "\n");
-  for (const auto* file : visible)
-    hash.update(file->path + " " + sha256_hex(file->content) + "\n");
+  for (const auto* file : visible) hash.update(file->path + " " + sha256_hex(file->content) + "\n");
   return hash.hex();
 }
 
@@ -78,8 +83,12 @@ CompileUnit make_unit(const std::vector<WorkFile>& files, const WorkFile& source
 }
 
 std::vector<std::string> link_argv(const std::string& cxx, std::size_t objects) {
-  std::vector<std::string> argv{cxx, "-shared", "-fopenmp", "-Wl,-z,noexecstack",
-                                "-Wl,--build-id=none", "-o",
+  std::vector<std::string> argv{cxx,
+                                "-shared",
+                                "-fopenmp",
+                                "-Wl,-z,noexecstack",
+                                "-Wl,--build-id=none",
+                                "-o",
                                 text(kOutputPlace) + "/cuda_extension.so"};
   for (std::size_t i = 0; i < objects; ++i)
     argv.push_back(text(kSourcePlace) + "/" + std::to_string(i) + ".o");
@@ -133,7 +142,14 @@ std::vector<std::string> precompile_argv(const std::string& cxx) {
 
 std::vector<std::string> stub_argv(const std::string& cxx, const std::string& library) {
   const auto file = "lib" + library + ".so";
-  return {cxx, "-shared", "-x", "c", "empty.c", "-nostdlib", "-Wl,-soname," + file, "-o",
+  return {cxx,
+          "-shared",
+          "-x",
+          "c",
+          "empty.c",
+          "-nostdlib",
+          "-Wl,-soname," + file,
+          "-o",
           text(kOutputPlace) + "/" + file};
 }
 

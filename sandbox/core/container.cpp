@@ -36,9 +36,9 @@ void add_mount(std::vector<std::string>& argv, const Mount& mount, std::set<std:
 }  // namespace
 
 std::vector<std::string> bwrap_argv(const ContainerSpec& spec, const std::vector<Mount>& system) {
-  std::vector<std::string> argv{spec.bwrap,      "--unshare-pid", "--unshare-net", "--unshare-ipc",
-                                "--unshare-uts", "--unshare-cgroup-try", "--die-with-parent",
-                                "--new-session"};
+  std::vector<std::string> argv{spec.bwrap,          "--unshare-pid", "--unshare-net",
+                                "--unshare-ipc",     "--unshare-uts", "--unshare-cgroup-try",
+                                "--die-with-parent", "--new-session"};
   if (spec.user_namespace) {
     const auto id = std::to_string(spec.inner_uid);
     add(argv, {"--unshare-user", "--uid", id, "--gid", id});

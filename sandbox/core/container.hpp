@@ -26,8 +26,8 @@ struct ContainerSpec {
   std::vector<Mount> mounts;      ///< after the system's own
   std::string working_directory;  ///< inside
   std::vector<std::string> command;
-  bool user_namespace = true;  ///< where sandboxd is not root
-  std::uint32_t inner_uid = 0;  ///< with a user namespace: the id that the container sees
+  bool user_namespace = true;    ///< where sandboxd is not root
+  std::uint32_t inner_uid = 0;   ///< with a user namespace: the id that the container sees
   bool may_switch_user = false;  ///< root only: keeps the capabilities for becoming another user
   bool first_process = false;    ///< the command is process 1, out of its children's reach
 };

@@ -10,9 +10,9 @@ namespace swage::sandbox {
 
 /// What the dynamic section and the dynamic symbol table of a shared library say.
 struct ElfSummary {
-  std::vector<std::string> needed;             ///< DT_NEEDED
-  std::vector<std::string> exported;           ///< defined, global or weak
-  std::vector<std::string> undefined;          ///< strong, without a version: somebody must have it
+  std::vector<std::string> needed;     ///< DT_NEEDED
+  std::vector<std::string> exported;   ///< defined, global or weak
+  std::vector<std::string> undefined;  ///< strong, without a version: somebody must have it
   bool has_run_path = false;
   bool executable_stack = false;
 };

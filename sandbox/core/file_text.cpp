@@ -87,9 +87,9 @@ void expand_braces(const std::string& pattern, std::vector<std::string>& out) {
   std::string_view inside = std::string_view(pattern).substr(open + 1, close - open - 1);
   while (true) {
     const auto comma = inside.find(',');
-    expand_braces(pattern.substr(0, open) + std::string(inside.substr(0, comma)) +
-                      pattern.substr(close + 1),
-                  out);
+    expand_braces(
+        pattern.substr(0, open) + std::string(inside.substr(0, comma)) + pattern.substr(close + 1),
+        out);
     if (comma == std::string_view::npos) return;
     inside.remove_prefix(comma + 1);
   }
@@ -171,8 +171,8 @@ Result<std::string, std::string> apply_edits(std::string content,
     auto next = apply_edit(content, edits[i]);
     if (!next)
       return tl::unexpected("Edit " + std::to_string(i + 1) + " of " +
-                            std::to_string(edits.size()) + " failed and none was made: " +
-                            next.error());
+                            std::to_string(edits.size()) +
+                            " failed and none was made: " + next.error());
     content = std::move(*next);
   }
   return content;

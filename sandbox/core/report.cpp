@@ -35,8 +35,8 @@ void add_checks(Report& report, const Evaluation& evaluation) {
     if (check.passed) {
       report.lines.push_back(format("[PASS] check %d/%d", number, kChecks));
     } else {
-      report.lines.push_back(format("[FAIL] check %d/%d: largest difference %.6g", number, kChecks,
-                                    check.max_abs));
+      report.lines.push_back(
+          format("[FAIL] check %d/%d: largest difference %.6g", number, kChecks, check.max_abs));
     }
   }
 }
@@ -95,8 +95,8 @@ Report evaluation_report(const Evaluation& evaluation, EvaluationMode asked) {
   }
   for (const auto& finding : evaluation.policy) report.lines.push_back("[POLICY] " + finding);
   if (timed && ok)
-    report.lines.push_back(format("[INFO] reward tier %u: %s", evaluation.tier,
-                                  tier_text(evaluation.tier)));
+    report.lines.push_back(
+        format("[INFO] reward tier %u: %s", evaluation.tier, tier_text(evaluation.tier)));
   if (!ok && !evaluation.log.empty()) {
     report.lines.emplace_back("[INFO] output of the candidate:");
     add_text(report, evaluation.log);

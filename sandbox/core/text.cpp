@@ -42,7 +42,8 @@ std::string to_valid_utf8(std::string_view bytes) {
 }
 
 std::size_t count_characters(std::string_view utf8) {
-  return static_cast<std::size_t>(std::ranges::count_if(utf8, [](char c) { return !continues(c); }));
+  return static_cast<std::size_t>(
+      std::ranges::count_if(utf8, [](char c) { return !continues(c); }));
 }
 
 std::string_view first_characters(std::string_view utf8, std::size_t count) {

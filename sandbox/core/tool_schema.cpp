@@ -97,8 +97,8 @@ Problem check_object(const json& schema, const json& value, const std::string& w
 
 Problem check_number(const json& schema, const json& value, const std::string& where) {
   // Compared as unsigned only where the sign allows it, so that 2^63 is not taken for a negative.
-  const bool huge = value.is_number_unsigned() &&
-                    value.get<std::uint64_t>() > std::uint64_t{INT64_MAX};
+  const bool huge =
+      value.is_number_unsigned() && value.get<std::uint64_t>() > std::uint64_t{INT64_MAX};
   if (schema.contains("minimum") && !huge &&
       value.get<std::int64_t>() < schema.at("minimum").get<std::int64_t>())
     return where + " must be at least " + schema.at("minimum").dump() + ".";
@@ -110,11 +110,10 @@ Problem check_number(const json& schema, const json& value, const std::string& w
 }
 
 Problem check_array(const json& schema, const json& value, const std::string& where) {
-  if (value.size() < schema.value("minItems", std::size_t{0}))
-    return where + " must not be empty.";
+  if (value.size() < schema.value("minItems", std::size_t{0})) return where + " must not be empty.";
   for (std::size_t i = 0; i < value.size(); ++i)
-    if (auto problem = check_value(schema.at("items"), value[i],
-                                   where + "[" + std::to_string(i) + "]"))
+    if (auto problem =
+            check_value(schema.at("items"), value[i], where + "[" + std::to_string(i) + "]"))
       return problem;
   return std::nullopt;
 }
@@ -128,8 +127,8 @@ Problem check_value(const json& schema, const json& value, const std::string& wh
   if (type != "string") return std::nullopt;
   if (code_points(value.get_ref<const std::string&>()) < schema.value("minLength", std::size_t{0}))
     return where + " must not be empty.";
-  if (schema.contains("enum") && std::ranges::find(schema.at("enum"), value) ==
-                                     schema.at("enum").end()) {
+  if (schema.contains("enum") &&
+      std::ranges::find(schema.at("enum"), value) == schema.at("enum").end()) {
     std::vector<std::string> allowed;
     for (const auto& one : schema.at("enum")) allowed.push_back(one.get<std::string>());
     return where + " must be one of " + list(allowed) + ".";
@@ -174,8 +173,7 @@ Result<std::string, std::string> validate_tool_call(std::string_view name,
   json value = json::parse(arguments_json, nullptr, false);
   if (value.is_discarded())
     return tl::unexpected(who + ": the arguments are not valid JSON; send one JSON object.");
-  if (!value.is_object())
-    return tl::unexpected(who + ": the arguments must be one JSON object.");
+  if (!value.is_object()) return tl::unexpected(who + ": the arguments must be one JSON object.");
   if (auto problem = check_value(*schema, value, who)) return tl::unexpected(std::move(*problem));
   drop_defaults(*schema, value);
   return value.dump();

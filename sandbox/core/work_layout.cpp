@@ -18,8 +18,8 @@ bool is_protected(std::string_view path) {
 }
 
 bool is_handed_in(std::string_view path) {
-  static constexpr std::array<std::string_view, 9> kEndings{
-      ".py", ".cpp", ".cc", ".h", ".hpp", ".inl", ".cu", ".cuh", ".inc"};
+  static constexpr std::array<std::string_view, 9> kEndings{".py",  ".cpp", ".cc",  ".h",  ".hpp",
+                                                            ".inl", ".cu",  ".cuh", ".inc"};
   if (is_protected(path) || !check_bundle_path(path)) return false;
   const auto slash = path.find('/');
   const auto name = slash == std::string_view::npos ? path : path.substr(slash + 1);

@@ -64,9 +64,7 @@ def _environment(role: str, threads: int) -> None:
 class Host:
     """State of one host. One thread until the first operator runs."""
 
-    def __init__(
-        self, role: str, control: socket.socket, arena_library: str, threads: int
-    ) -> None:
+    def __init__(self, role: str, control: socket.socket, arena_library: str, threads: int) -> None:
         torch.set_num_threads(threads)
         self._role = role
         self._control = control
@@ -85,7 +83,7 @@ class Host:
             if operation == "arm":
                 self._serve_calls()
                 channel.send(self._control, {"kind": "parked"})
-        except BaseException as error:  # noqa: BLE001
+        except BaseException as error:
             self._fail(operation, error)
         finally:
             for descriptor in packet.descriptors:
@@ -167,6 +165,6 @@ class Host:
                 run = self._program.nothing if operation == page.NULL else self._program.forward
                 container, outputs = run()
                 self._page.answer(page.OK, container, outputs)
-            except BaseException as error:  # noqa: BLE001
+            except BaseException as error:
                 self._fail("forward", error)
                 self._page.answer(page.FAILED, 0, [])

@@ -63,9 +63,7 @@ def umount(target: str, flags: int) -> None:
 
 def pivot_root(new_root: str, old_root: str) -> None:
     """pivot_root(2). Raises OSError."""
-    result = libc.syscall(
-        ctypes.c_long(SYS_PIVOT_ROOT), new_root.encode(), old_root.encode()
-    )
+    result = libc.syscall(ctypes.c_long(SYS_PIVOT_ROOT), new_root.encode(), old_root.encode())
     _checked(result, "pivot_root")
 
 
@@ -77,7 +75,7 @@ def prctl(option: int, argument: int) -> None:
 
 
 def seccomp_filter(program: bytes) -> None:
-    """Installs a classic BPF program (struct sock_filter records) for this process. Raises OSError."""
+    """Installs a classic BPF program (struct sock_filter records) here. Raises OSError."""
     buffer = ctypes.create_string_buffer(program, len(program))
 
     class Program(ctypes.Structure):

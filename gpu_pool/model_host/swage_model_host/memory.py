@@ -76,5 +76,3 @@ def span_bytes(tensor: torch.Tensor) -> int:
     """Bytes from a tensor's first element to the end of its last."""
     place = Place(0, tensor.dtype, tuple(tensor.shape), tuple(tensor.stride()))
     return place.elements() * tensor.element_size()
-
-

@@ -81,16 +81,20 @@ def _arithmetic(name: str, law: Law, args: Arguments) -> Law | None:
     return _affine(law, *step(value))
 
 
-class Recorder(TorchDispatchMode):
+class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Active while get_inputs() runs."""
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self._laws: dict[int, Law | None] = {}
         self._kept: list[torch.Tensor] = []  # so that no id is given out twice
 
     def __torch_dispatch__(
-        self, func: Any, types: Any, args: Arguments = (), kwargs: dict[str, Any] | None = None
+        self,
+        func: Any,  # noqa: ANN401
+        types: Any,  # noqa: ANN401
+        args: Arguments = (),
+        kwargs: dict[str, Any] | None = None,
     ) -> Any:  # noqa: ANN401
         made = func(*args, **(kwargs or {}))
         if isinstance(made, torch.Tensor):

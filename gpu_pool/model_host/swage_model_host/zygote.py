@@ -5,10 +5,12 @@ single-threaded and serves its parent and the judges one packet at a time. It en
 hosts, when the parent closes the socket.
 
 Packets: {"op":"client"} gives a further socket; {"op":"spawn",...} gives a host as the descriptors
-[control, fate, pidfd, log]; {"op":"clear","keep":[pids]} ends every other host. On `fate` one packet tells the wait status when the host has ended;
-when every copy of the other end of `fate` is closed the host has no owner and is killed.
+[control, fate, pidfd, log]; {"op":"clear","keep":[pids]} ends every other host. On `fate` one
+packet tells the wait status when the host has ended; when every copy of the other end of `fate` is
+closed the host has no owner and is killed.
 """
 
+import contextlib
 import gc
 import os
 import select
@@ -125,8 +127,9 @@ class Zygote:
         control, far_control = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         fate, far_fate = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         log = os.memfd_create("log", os.MFD_CLOEXEC)
-        pid = self._fork(lambda: host.main(str(message["role"]), cage, control, log,
-                                           self._arena_library))
+        pid = self._fork(
+            lambda: host.main(str(message["role"]), cage, control, log, self._arena_library)
+        )
         pidfd = os.pidfd_open(pid)
         assert cage.group is not None
         self._children[fate.fileno()] = Child(pid, fate, cage.group)
@@ -138,7 +141,7 @@ class Zygote:
         os.close(pidfd)
         os.close(log)
 
-    def _fork(self, body: Any) -> int:
+    def _fork(self, body: Any) -> int:  # noqa: ANN401
         """Forks into a PID namespace of its own where that is allowed."""
         own_namespace = True
         try:
@@ -151,7 +154,7 @@ class Zygote:
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             try:
                 body()
-            except BaseException:  # noqa: BLE001
+            except BaseException:
                 traceback.print_exc()
             finally:
                 os._exit(70)
@@ -180,16 +183,12 @@ class Zygote:
         for descriptor, child in list(self._children.items()):
             if child.pid != pid:
                 continue
-            try:
+            with contextlib.suppress(OSError):  # nobody owns it any more
                 channel.send(child.fate, {"status": status})
-            except OSError:
-                pass  # nobody owns it any more
             if descriptor in self._children:
                 del self._children[descriptor]
-            try:
+            with contextlib.suppress(KeyError):
                 self._poller.unregister(descriptor)
-            except KeyError:
-                pass
             child.fate.close()
             child.group.remove()
 

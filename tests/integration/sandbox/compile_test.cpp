@@ -43,8 +43,8 @@ class Compile : public testing::Test {
   }
   void write(const std::string& path, const std::string& content) {
     sandbox_.bash("rm -f " + path);
-    const auto result = sandbox_.call(
-        "Write", {{"file_path", "/workspace/task/" + path}, {"content", content}});
+    const auto result =
+        sandbox_.call("Write", {{"file_path", "/workspace/task/" + path}, {"content", content}});
     EXPECT_TRUE(result.ok()) << result.text();
   }
   v1::ToolResult compile() {
@@ -55,7 +55,8 @@ class Compile : public testing::Test {
 
 TEST_F(Compile, AnAgentCompilesVerifiesAndProfilesAndTheBundleIsComplete) {
   const auto compiled = compile();
-  EXPECT_THAT(compiled.text(), testing::MatchesRegex("\\[TIME\\] Compilation took [0-9]+\\.[0-9]{2}s\n"))
+  EXPECT_THAT(compiled.text(),
+              testing::MatchesRegex("\\[TIME\\] Compilation took [0-9]+\\.[0-9]{2}s\n"))
       << compiled.text();
   EXPECT_EQ(compiled.compile_count(), 1U);
   EXPECT_EQ(compiled.compile_units(), 3U);
@@ -83,7 +84,8 @@ TEST_F(Compile, AnAgentCompilesVerifiesAndProfilesAndTheBundleIsComplete) {
   const auto packed = sandbox_.pack();
   EXPECT_EQ(packed.bundle().id(), asked.bundle().id());
   EXPECT_EQ(packed.bundle().compile_error(), "");
-  EXPECT_THAT(packed.bundle().library(), StartsWith("\x7f" "ELF"));
+  EXPECT_THAT(packed.bundle().library(), StartsWith("\x7f"
+                                                    "ELF"));
   std::vector<std::string> paths;
   for (const auto& file : packed.bundle().files()) paths.push_back(file.path());
   EXPECT_THAT(paths, testing::ElementsAre("binding.cpp", "binding_registry.h", "kernels/relu.cpp",
@@ -96,11 +98,11 @@ TEST_F(Compile, AnErrorIsShownWithFileAndLineAndNothingIsJudged) {
   EXPECT_FALSE(compiled.ok());
   EXPECT_THAT(compiled.text(), HasSubstr("kernels/relu.cpp:2:3: error:"));
   EXPECT_THAT(compiled.text(), HasSubstr("[FAIL] compilation failed\n[TIME] Compilation took"));
-  const auto verified = sandbox_.bash("python3 -m utils.verification", 60'000,
-                                      [](const v1::EvaluationAsk& ask) {
-                                        ADD_FAILURE() << "a bundle that does not compile was judged";
-                                        return passing_answer(ask);
-                                      });
+  const auto verified =
+      sandbox_.bash("python3 -m utils.verification", 60'000, [](const v1::EvaluationAsk& ask) {
+        ADD_FAILURE() << "a bundle that does not compile was judged";
+        return passing_answer(ask);
+      });
   EXPECT_FALSE(verified.ok());
   EXPECT_THAT(sandbox_.pack().bundle().compile_error(), HasSubstr("relu.cpp:2:3"));
 }
@@ -121,7 +123,8 @@ TEST_F(Compile, ACompilerSeesNeitherTheMachineNorFilesThatNobodyIncludes) {
 
 TEST_F(Compile, AnUnchangedBindingComesFromTheCache) {
   compile();
-  write("kernels/relu.cpp", std::string(kKernel) + "// changed " + std::to_string(::getpid()) + "\n");
+  write("kernels/relu.cpp",
+        std::string(kKernel) + "// changed " + std::to_string(::getpid()) + "\n");
   const auto changed = compile();
   EXPECT_EQ(changed.compile_units(), 3U);
   EXPECT_EQ(changed.compile_cache_hits(), 2U);
@@ -146,13 +149,13 @@ TEST_F(Compile, WaitingForAJudgementDoesNotCountAgainstTheTimeout) {
 }
 
 TEST_F(Compile, WithoutAnAnswerTheAgentIsToldThatItSaysNothing) {
-  const auto verified = sandbox_.bash("python3 -m utils.verification", 60'000,
-                                      [](const v1::EvaluationAsk& ask) {
-                                        v1::EvaluationAnswer out;
-                                        out.set_id(ask.id());
-                                        out.set_error("no lease could be had");
-                                        return out;
-                                      });
+  const auto verified =
+      sandbox_.bash("python3 -m utils.verification", 60'000, [](const v1::EvaluationAsk& ask) {
+        v1::EvaluationAnswer out;
+        out.set_id(ask.id());
+        out.set_error("no lease could be had");
+        return out;
+      });
   EXPECT_THAT(verified.text(), HasSubstr("no lease could be had"));
   EXPECT_THAT(verified.text(), EndsWith("[exit code 3]"));
 }

@@ -11,8 +11,10 @@ using testing::Not;
 class Isolation : public testing::Test {
  protected:
   static void small(nlohmann::json& config) {
-    config["limits"] = {{"memory_bytes", 256 << 20},    {"work_bytes", 8 << 20},
-                        {"temporary_bytes", 8 << 20},   {"processes", 64},
+    config["limits"] = {{"memory_bytes", 256 << 20},
+                        {"work_bytes", 8 << 20},
+                        {"temporary_bytes", 8 << 20},
+                        {"processes", 64},
                         {"data_bytes", 1024LL << 20}};
   }
   void SetUp() override { sandbox_.begin(); }
@@ -34,12 +36,14 @@ TEST_F(Isolation, ProtectedFilesCannotBeChangedMovedOrRemoved) {
 
 TEST_F(Isolation, TheAgentIsAnotherUserAndSeesNothingOfTheMachine) {
   const auto seen = sandbox_.bash(
-      "id -u; ls /proc | grep -c '^[0-9]'; ls / | tr '\\n' ' '; cat /proc/1/environ; ls /root /home; "
+      "id -u; ls /proc | grep -c '^[0-9]'; ls / | tr '\\n' ' '; cat /proc/1/environ; ls /root "
+      "/home; "
       "kill -9 1; kill -9 -1; echo alive");
   EXPECT_THAT(seen.text(), Not(HasSubstr("\n0\n")));
   const auto after = sandbox_.bash("echo still here");
   EXPECT_EQ(after.text(), "still here\n");
-  EXPECT_THAT(sandbox_.bash("ls /proc/1/fd; cat /proc/1/maps").text(), HasSubstr("Permission denied"));
+  EXPECT_THAT(sandbox_.bash("ls /proc/1/fd; cat /proc/1/maps").text(),
+              HasSubstr("Permission denied"));
 }
 
 TEST_F(Isolation, TheAgentHasNoNetworkNoNamespacesAndNoTracing) {
@@ -79,7 +83,8 @@ TEST_F(Isolation, AMemoryHogIsKilledAndTheSessionGoesOn) {
 }
 
 TEST_F(Isolation, AFullDiskStopsTheAgentAndNobodyElse) {
-  const auto filled = sandbox_.bash("head -c 100000000 /dev/zero > big; head -c 100000000 /dev/zero > /tmp/big");
+  const auto filled =
+      sandbox_.bash("head -c 100000000 /dev/zero > big; head -c 100000000 /dev/zero > /tmp/big");
   EXPECT_THAT(filled.text(), HasSubstr("No space left"));
   const auto refused = sandbox_.call(
       "Write", {{"file_path", "/workspace/task/a.py"}, {"content", std::string(100'000, 'x')}});

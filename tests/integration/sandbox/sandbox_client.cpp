@@ -29,7 +29,8 @@ using namespace std::chrono_literals;
 constexpr const char* kModel =
     "import torch\nimport torch.nn as nn\n\n\nclass Model(nn.Module):\n"
     "    def forward(self, x):\n        return torch.relu(x)\n\n\n"
-    "def get_inputs():\n    return [torch.randn(4, 4)]\n\n\ndef get_init_inputs():\n    return []\n";
+    "def get_inputs():\n    return [torch.randn(4, 4)]\n\n\ndef get_init_inputs():\n    return "
+    "[]\n";
 
 std::string program() { return environment_or("SWAGE_BIN_DIR", "bin") + "/swage-sandboxd"; }
 
@@ -96,8 +97,8 @@ SandboxUnderTest::SandboxUnderTest(const std::function<void(json&)>& change) {
   EXPECT_EQ(::posix_spawn(&pid_, argv[0].c_str(), &actions, nullptr, pointers.data(), environ), 0);
   posix_spawn_file_actions_destroy(&actions);
   eventually([&] { return fs::exists(directory_.path() / "ready") || !alive(pid_); });
-  stub_ = v1::Sandbox::NewStub(grpc::CreateChannel(config["listen"].get<std::string>(),
-                                                   grpc::InsecureChannelCredentials()));
+  stub_ = v1::Sandbox::NewStub(
+      grpc::CreateChannel(config["listen"].get<std::string>(), grpc::InsecureChannelCredentials()));
 }
 
 SandboxUnderTest::~SandboxUnderTest() {

@@ -74,7 +74,8 @@ TEST(Sandboxd, TheDigestFollowsTheAgentsSourcesAndNothingElse) {
 }
 
 TEST(Sandboxd, ATaskWhoseSourceIsNotWhatItsDigestSaysIsRefused) {
-  SandboxUnderTest sandbox([](nlohmann::json& config) { config["template_directory"] = "/nowhere"; });
+  SandboxUnderTest sandbox(
+      [](nlohmann::json& config) { config["template_directory"] = "/nowhere"; });
   ASSERT_TRUE(sandbox.hello("abc-agentic-1-1").ok());
   EXPECT_FALSE(sandbox.lay());
   const auto status = sandbox.finish();

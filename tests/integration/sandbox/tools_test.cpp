@@ -63,8 +63,9 @@ TEST_F(Tools, LongOutputLosesItsMiddle) {
 
 TEST_F(Tools, ABackgroundCommandIsReadInPartsAndKilled) {
   const auto started = sandbox_.call(
-      "Bash", {{"command", "echo one; while [ ! -e go ]; do sleep 0.01; done; echo two; sleep 1000"},
-               {"run_in_background", true}});
+      "Bash",
+      {{"command", "echo one; while [ ! -e go ]; do sleep 0.01; done; echo two; sleep 1000"},
+       {"run_in_background", true}});
   ASSERT_THAT(started.text(), HasSubstr("bash_1"));
   const auto output = [&](const char* filter) {
     return sandbox_.call("BashOutput", {{"bash_id", "bash_1"}, {"filter", filter}}).text();
@@ -76,7 +77,8 @@ TEST_F(Tools, ABackgroundCommandIsReadInPartsAndKilled) {
   EXPECT_TRUE(sandbox_.call("KillBash", {{"shell_id", "bash_1"}}).ok());
   EXPECT_TRUE(eventually([&] { return output("") == "[ended, ended by signal 9]"; }));
   EXPECT_FALSE(sandbox_.call("KillBash", {{"shell_id", "bash_1"}}).ok());
-  EXPECT_THAT(sandbox_.call("BashOutput", {{"bash_id", "bash_9"}}).text(), HasSubstr("there are: bash_1"));
+  EXPECT_THAT(sandbox_.call("BashOutput", {{"bash_id", "bash_9"}}).text(),
+              HasSubstr("there are: bash_1"));
 }
 
 TEST_F(Tools, ACallCanBeCancelledWhileItRunsAndWhileItWaits) {
@@ -116,15 +118,15 @@ TEST_F(Tools, AnExistingFileMustHaveBeenReadAndBeUnchanged) {
 TEST_F(Tools, AnEditShowsTheLinesAroundIt) {
   const std::string path = "/workspace/task/a.py";
   write(path, "one\ntwo\nthree\n");
-  const auto edited = sandbox_.call(
-      "Edit", {{"file_path", path}, {"old_string", "two"}, {"new_string", "2"}});
+  const auto edited =
+      sandbox_.call("Edit", {{"file_path", path}, {"old_string", "two"}, {"new_string", "2"}});
   EXPECT_THAT(edited.text(), HasSubstr("     2\t2\n"));
   EXPECT_EQ(sandbox_.bash("cat a.py").text(), "one\n2\nthree\n");
-  const auto several = sandbox_.call(
-      "MultiEdit",
-      {{"file_path", path},
-       {"edits", {{{"old_string", "one"}, {"new_string", "1"}},
-                  {{"old_string", "nowhere"}, {"new_string", "x"}}}}});
+  const auto several =
+      sandbox_.call("MultiEdit", {{"file_path", path},
+                                  {"edits",
+                                   {{{"old_string", "one"}, {"new_string", "1"}},
+                                    {{"old_string", "nowhere"}, {"new_string", "x"}}}}});
   EXPECT_THAT(several.text(), HasSubstr("none was made"));
   EXPECT_EQ(sandbox_.bash("head -1 a.py").text(), "one\n");
 }
@@ -133,16 +135,17 @@ TEST_F(Tools, FilesAreFoundByNameAndByContent) {
   write("/workspace/task/kernels/a.cpp", "int needle;\n");
   const auto globbed = sandbox_.call("Glob", {{"pattern", "**/*.cpp"}});
   EXPECT_EQ(globbed.text(), "/workspace/task/kernels/a.cpp\n/workspace/task/binding.cpp\n");
-  const auto found = sandbox_.call(
-      "Grep", {{"pattern", "need.e"}, {"output_mode", "content"}, {"-n", true}});
+  const auto found =
+      sandbox_.call("Grep", {{"pattern", "need.e"}, {"output_mode", "content"}, {"-n", true}});
   EXPECT_EQ(found.text(), "/workspace/task/kernels/a.cpp:1:int needle;\n");
   EXPECT_EQ(sandbox_.call("Grep", {{"pattern", "nowhere at all"}}).text(), "(No match.)");
 }
 
 TEST_F(Tools, TheListOfThingsToDoIsEchoed) {
   const auto echoed = sandbox_.call(
-      "TodoWrite", {{"todos", {{{"content", "profile"}, {"status", "completed"}, {"activeForm", "x"}},
-                               {{"content", "write"}, {"status", "pending"}, {"activeForm", "y"}}}}});
+      "TodoWrite", {{"todos",
+                     {{{"content", "profile"}, {"status", "completed"}, {"activeForm", "x"}},
+                      {{"content", "write"}, {"status", "pending"}, {"activeForm", "y"}}}}});
   EXPECT_EQ(echoed.text(), "[x] profile\n[ ] write\n");
 }
 

@@ -1,3 +1,4 @@
+// Over 400 lines: one case for each row of the lease protocol, all on one fixture.
 // The queue's decisions, one test per row of leases.md §3, §5 and §6 that is built.
 #include "gpu_pool/lease/core/machine.hpp"
 

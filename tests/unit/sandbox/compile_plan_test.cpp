@@ -88,16 +88,21 @@ TEST(IncludeScan, AnIncludeWhoseNameAMacroMakesMayBeAnyFile) {
 }
 
 TEST(Diagnostics, ShowTheAgentsOwnPathsAndNoMoreThanTheLimit) {
-  EXPECT_EQ(tidy_diagnostics("/src/kernels/a.cpp:3:5: error: x\n"), "kernels/a.cpp:3:5: error: x\n");
+  EXPECT_EQ(tidy_diagnostics("/src/kernels/a.cpp:3:5: error: x\n"),
+            "kernels/a.cpp:3:5: error: x\n");
   EXPECT_LE(tidy_diagnostics(std::string(1 << 20, 'x')).size(), std::size_t{64} << 10);
   EXPECT_LE(tidy_diagnostics(std::string(1 << 20, '\xff')).size(), std::size_t{64} << 10);
 }
 
 TEST(ElfCheck, AFileThatIsNoLibraryIsRefusedWithoutReadingPastItsEnd) {
   EXPECT_FALSE(read_elf(""));
-  EXPECT_FALSE(read_elf("\x7f" "ELF"));
+  EXPECT_FALSE(
+      read_elf("\x7f"
+               "ELF"));
   std::string wild(64, '\xff');
-  wild.replace(0, 4, "\x7f" "ELF");
+  wild.replace(0, 4,
+               "\x7f"
+               "ELF");
   wild[4] = 2;
   wild[16] = 3;
   wild[17] = 0;

@@ -42,7 +42,8 @@ TEST(Report, AFailureNamesTheCheckAndTheReason) {
 TEST(Report, ProfilingPrintsThePublishedLineFirst) {
   auto evaluation = passed();
   evaluation.tier = 3;
-  evaluation.timing = TimingResult{80, 200, 100, {0.4, 0.39, 0.41}, RatioInterval{0.8, 0.79, 0.82}, 12};
+  evaluation.timing =
+      TimingResult{80, 200, 100, {0.4, 0.39, 0.41}, RatioInterval{0.8, 0.79, 0.82}, 12};
   const auto report = evaluation_report(evaluation, EvaluationMode::score);
   EXPECT_THAT(
       report.lines,

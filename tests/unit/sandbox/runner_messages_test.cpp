@@ -23,13 +23,15 @@ TEST(RunnerMessages, EveryMessageSurvivesTheWire) {
 
 TEST(RunnerMessages, NonsenseFromTheRunnerIsAnErrorNotACrash) {
   for (const char* text :
-       {"", "{", "[]", "{}", R"({"op":"done"})", R"({"op":"done","id":-1})", R"({"op":"nothing","id":1})",
+       {"", "{", "[]", "{}", R"({"op":"done"})", R"({"op":"done","id":-1})",
+        R"({"op":"nothing","id":1})",
         R"({"op":"files","id":1,"problem":"","files":[{"path":"a","mode":1,"content":"*"}]})"})
     EXPECT_FALSE(decode_from_runner(text)) << text;
 }
 
 TEST(Base64, RefusesWhatItDidNotMake) {
-  for (const char* text : {"", "a", "ab", "abc"}) EXPECT_EQ(base64_decode(base64_encode(text)), text);
+  for (const char* text : {"", "a", "ab", "abc"})
+    EXPECT_EQ(base64_decode(base64_encode(text)), text);
   EXPECT_EQ(base64_encode("abcd"), "YWJjZA==");
   EXPECT_THROW(base64_decode("YWJ"), std::invalid_argument);
   EXPECT_THROW(base64_decode("YW=j"), std::invalid_argument);

@@ -77,7 +77,8 @@ TEST(WorkLayout, OnlySourcesOfTheAgentAreHandedIn) {
 }
 
 TEST(WorkLayout, TheInstructionsAreCutToTheDeviceKind) {
-  const char* text = "all\n<!-- if cuda -->\ngpu\n<!-- end -->\n<!-- if cpu -->\ncpu\n<!-- end -->\nall\n";
+  const char* text =
+      "all\n<!-- if cuda -->\ngpu\n<!-- end -->\n<!-- if cpu -->\ncpu\n<!-- end -->\nall\n";
   EXPECT_EQ(for_device_kind(text, "cpu"), "all\ncpu\nall\n");
   EXPECT_EQ(for_device_kind(text, "cuda"), "all\ngpu\nall\n");
 }

@@ -1,0 +1,144 @@
+#include "learner/core/ppo.hpp"
+
+#include <gmock/gmock.h>
+
+#include "tests/unit/learner/sample.hpp"
+
+namespace swage::learner {
+namespace {
+
+using ::testing::DoubleNear;
+using ::testing::ElementsAre;
+using ::testing::Pointwise;
+
+constexpr std::uint64_t kContext = 1024;
+
+Learning one_machine() { return preset_settings(Preset::one_machine).learning; }
+
+std::vector<std::vector<double>> some_values(const std::vector<Trajectory>& batch) {
+  std::vector<std::vector<double>> out;
+  double next = 0.1;
+  for (const auto& t : batch) {
+    out.emplace_back();
+    for (std::size_t k = 0; k < policy_positions(t).size(); ++k) out.back().push_back(next += 0.07);
+  }
+  return out;
+}
+
+PpoTargets targets_of(const std::vector<Trajectory>& batch, const Learning& learning) {
+  std::vector<const Trajectory*> all;
+  for (const auto& t : batch) all.push_back(&t);
+  return ppo_targets(all, some_values(batch), learning, kContext);
+}
+
+void expect_equal(const PpoTargets& a, const PpoTargets& b) {
+  ASSERT_EQ(a.actor.size(), b.actor.size());
+  for (std::size_t i = 0; i < a.actor.size(); ++i) {
+    EXPECT_THAT(a.actor[i].advantages, Pointwise(DoubleNear(1e-12), b.actor[i].advantages));
+    EXPECT_THAT(a.actor[i].weights, Pointwise(DoubleNear(1e-12), b.actor[i].weights));
+    EXPECT_THAT(a.critic[i].returns, Pointwise(DoubleNear(1e-12), b.critic[i].returns));
+    EXPECT_THAT(a.critic[i].weights, Pointwise(DoubleNear(1e-12), b.critic[i].weights));
+  }
+}
+
+TEST(PpoTargets, ObservationsOfAnyLengthChangeNothing) {
+  const std::vector<Trajectory> with{sample_trajectory("a", 3, 9, 3),
+                                     sample_trajectory("b", 2, 5, -1)};
+  const std::vector<Trajectory> without{sample_trajectory("a", 3, 1, 3),
+                                        sample_trajectory("b", 2, 1, -1)};
+  for (const auto kind : {AdvantageKind::fixed, AdvantageKind::decoupled, AdvantageKind::adaptive,
+                          AdvantageKind::turn}) {
+    auto learning = one_machine();
+    learning.advantage = kind;
+    expect_equal(targets_of(with, learning), targets_of(without, learning));
+  }
+}
+
+TEST(PpoTargets, NanAtMaskedPositionsIsNeverRead) {
+  auto t = sample_trajectory("a", 2, 4, 3);
+  const auto before = targets_of({t}, one_machine());
+  for (std::size_t i = 0; i < t.ids.size(); ++i)
+    if (t.mask[i] == 0) t.behaviour_logprobs[i] = -1e10F;
+  const auto after = targets_of({t}, one_machine());
+  expect_equal(before, after);
+  EXPECT_EQ(before.actor[0].old_logprobs, after.actor[0].old_logprobs);
+}
+
+TEST(PpoTargets, PermutedTrajectoriesGiveThePermutedTargets) {
+  const auto a = sample_trajectory("a", 2, 4, 3), b = sample_trajectory("b", 4, 4, -1);
+  const Trajectory* forward[] = {&a, &b};
+  const Trajectory* backward[] = {&b, &a};
+  const auto values = some_values({a, b});
+  const std::vector<std::vector<double>> swapped{values[1], values[0]};
+  const auto one = ppo_targets(forward, values, one_machine(), kContext);
+  const auto two = ppo_targets(backward, swapped, one_machine(), kContext);
+  for (const std::size_t i : {0U, 1U}) {
+    EXPECT_THAT(one.actor[i].advantages, Pointwise(DoubleNear(1e-12), two.actor[1 - i].advantages));
+    EXPECT_EQ(one.actor[i].weights, two.actor[1 - i].weights);
+  }
+}
+
+TEST(PpoTargets, WeightsOfABatchSumToOne) {
+  const auto targets =
+      targets_of({sample_trajectory("a", 2), sample_trajectory("b", 5)}, one_machine());
+  double sum = 0;
+  for (const auto& actor : targets.actor)
+    for (const double w : actor.weights) sum += w;
+  EXPECT_NEAR(sum, 1.0, 1e-12);
+}
+
+TEST(PpoTargets, GroupNeedsNoCritic) {
+  auto learning = one_machine();
+  learning.advantage = AdvantageKind::group;
+  auto a = sample_trajectory("a", 2, 4, 3), b = sample_trajectory("b", 2, 4, 1);
+  a.group_id = b.group_id = 4;
+  const Trajectory* both[] = {&a, &b};
+  const std::vector<std::vector<double>> none(2);
+  const auto targets = ppo_targets(both, none, learning, kContext);
+  EXPECT_TRUE(targets.critic.empty());
+  EXPECT_GT(targets.actor[0].advantages[0], 0);
+  EXPECT_NEAR(targets.actor[0].advantages[0], -targets.actor[1].advantages[0], 1e-12);
+}
+
+TEST(TakesPart, OnlySampledPpoTrajectoriesThatAreNotMaskedAsOverlong) {
+  auto learning = one_machine();
+  auto t = sample_trajectory();
+  EXPECT_TRUE(takes_part(t, Use::ppo, learning));
+  EXPECT_FALSE(takes_part(t, Use::imitation, learning));
+  t.truncated = true;
+  EXPECT_TRUE(takes_part(t, Use::ppo, learning));
+  learning.overlong = Overlong::mask;
+  EXPECT_FALSE(takes_part(t, Use::ppo, learning));
+  t.truncated = false;
+  EXPECT_TRUE(takes_part(t, Use::ppo, learning));
+  t.mask.assign(t.mask.size(), 0);
+  EXPECT_FALSE(takes_part(t, Use::ppo, learning));
+}
+
+TEST(BatchFigures, LeaveOutTrajectoriesWithoutSampledTokens) {
+  auto empty = sample_trajectory("e", 2, 4, -1);
+  empty.mask.assign(empty.mask.size(), 0);
+  auto cut = sample_trajectory("c", 2, 4, 1);
+  cut.truncated = true;
+  const auto whole = sample_trajectory("w", 2, 4, 3);
+  const Trajectory* batch[] = {&empty, &cut, &whole};
+  const auto f = batch_figures(batch);
+  EXPECT_EQ(f.trajectories, 2U);
+  EXPECT_EQ(f.policy_tokens, 12U);
+  EXPECT_DOUBLE_EQ(f.reward_mean, 2);
+  EXPECT_DOUBLE_EQ(f.truncated_share, 0.5);
+  EXPECT_FALSE(f.rewards_mostly_equal);
+}
+
+TEST(CriticReturns, WithLambdaOneAreTheMonteCarloReturn) {
+  auto learning = one_machine();
+  const auto t = sample_trajectory("a", 2, 4, 3);
+  const Trajectory* one[] = {&t};
+  const auto returns = critic_returns(one, some_values({t}), learning, kContext);
+  EXPECT_THAT(returns[0],
+              ElementsAre(DoubleNear(3, 1e-12), DoubleNear(3, 1e-12), DoubleNear(3, 1e-12),
+                          DoubleNear(3, 1e-12), DoubleNear(3, 1e-12), DoubleNear(3, 1e-12)));
+}
+
+}  // namespace
+}  // namespace swage::learner
