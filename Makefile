@@ -10,7 +10,7 @@ export CCACHE_SLOPPINESS ?= pch_defines,time_macros,include_file_mtime,include_f
 export CCACHE_MAXSIZE ?= 10G
 
 .DEFAULT_GOAL := help
-.PHONY: help setup doctor build quickstart test test-unit test-learning test-sanitizers format lint tidy bench clean
+.PHONY: help setup doctor build quickstart test test-unit test-sanitizers faults format lint tidy clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -28,23 +28,25 @@ build: setup $(BUILD)/build.ninja ## build everything (PRESET=dev)
 	@ninja -C $(BUILD) -j $(JOBS)
 
 quickstart: build ## the whole loop on this machine, at most 10 minutes
-	@$(BUILD)/bin/swage run examples/quickstart.yaml --local --out $(OUT)
+	@$(BUILD)/bin/swage run examples/quickstart.yaml --local --out $(OUT) --evaluation-rollouts 16
 
 test: setup ## everything that CI checks
 	@python3 tools/run_tests.py all
 
-test-unit: PRESET = ci
-test-unit: build ## unit tests, under 30 s once built
+test-unit: setup ## unit tests
 	@python3 tools/run_tests.py unit
 
 test-sanitizers: setup ## address, undefined-behaviour and thread sanitizers
 	@python3 tools/run_tests.py sanitizers
 
-test-learning: build ## three seeds must learn, and a zero learning rate must not (slow)
-	@python3 tests/learning/learn.py --bin $(BUILD)/bin
+faults: setup ## kill -9 of every process of a running system (slow)
+	@python3 tools/run_tests.py faults
 
-lint: setup ## format, architecture, clang-tidy, Python
+lint: setup ## format, architecture, metrics, Python
 	@python3 tools/run_tests.py lint
+
+tidy: setup ## clang-tidy on pure and adapter code
+	@python3 tools/run_tests.py tidy
 
 format: ## rewrite sources in the project's format
 	@git ls-files '*.cpp' '*.hpp' | xargs clang-format-19 -i

@@ -24,6 +24,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "swage"
 VENV = CACHE / "venv" / "bin"
+# What is tested is what users build.
+PRESET = "dev"
 
 
 @dataclass
@@ -107,20 +109,15 @@ def architecture(tally: Tally) -> None:
     run_pytest(tally, "tests/architecture")
 
 
-def run_pytest(tally: Tally, folder: str) -> None:
+def run_pytest(tally: Tally, folder: str, *arguments: str) -> None:
     """Runs one folder of Python tests and counts its cases."""
     report = ROOT / "build" / "pytest.xml"
     report.parent.mkdir(exist_ok=True)
-    run(
-        VENV / "python",
-        "-m",
-        "pytest",
-        "-q",
-        folder,
-        f"--junitxml={report}",
-        "-p",
-        "no:cacheprovider",
-    )
+    report.unlink(missing_ok=True)
+    run(VENV / "python", "-m", "pytest", "-q", folder, f"--junitxml={report}", *arguments)
+    if not report.exists():
+        tally.failed.append(f"pytest {folder}")
+        return
     for case in ElementTree.parse(report).getroot().iter("testcase"):
         name = f"{case.get('classname')}.{case.get('name')}"
         if case.find("skipped") is not None:
@@ -130,14 +127,14 @@ def run_pytest(tally: Tally, folder: str) -> None:
 
 
 def unit(tally: Tally) -> None:
-    if build("ci", tally):
-        ctest("ci", tally, "-L", "unit|grpc|torch", "-LE", "integration|slow|learning",
+    if build(PRESET, tally):
+        ctest(PRESET, tally, "-L", "unit|grpc|torch", "-LE", "integration|slow|learning",
               jobs=os.cpu_count() or 2)  # fmt: skip
 
 
 def integration(tally: Tally) -> None:
-    if build("ci", tally):
-        ctest("ci", tally, "-L", "integration|redis", "-LE", "slow|learning")
+    if build(PRESET, tally):
+        ctest(PRESET, tally, "-L", "integration|redis", "-LE", "slow|learning")
 
 
 def sanitizers(tally: Tally) -> None:
@@ -154,7 +151,7 @@ def tidy_one(database: dict[str, str], source: str) -> tuple[str, bool, str]:
     preprocess = re.sub(r" -o \S+", "", command).replace(" -c ", " -E -P ")
     preprocess = re.sub(r"^\S*ccache\s+", "", preprocess)
     text = subprocess.run(
-        preprocess, shell=True, cwd=ROOT / "build/ci", capture_output=True, check=False
+        preprocess, shell=True, cwd=ROOT / "build/dev", capture_output=True, check=False
     )
     settings = (ROOT / ".clang-tidy").read_bytes()
     key = hashlib.sha256(settings + source.encode() + text.stdout).hexdigest()
@@ -162,7 +159,7 @@ def tidy_one(database: dict[str, str], source: str) -> tuple[str, bool, str]:
     if text.returncode == 0 and stamp.exists():
         return source, True, ""
     done = subprocess.run(
-        ["clang-tidy-19", "--quiet", "-p", "build/ci", source],
+        ["clang-tidy-19", "--quiet", "-p", "build/dev", source],
         cwd=ROOT, capture_output=True, text=True, check=False,
     )  # fmt: skip
     if done.returncode == 0:
@@ -173,8 +170,8 @@ def tidy_one(database: dict[str, str], source: str) -> tuple[str, bool, str]:
 
 def tidy(tally: Tally) -> None:
     """clang-tidy on sources without torch; results are cached by preprocessed text."""
-    path = ROOT / "build/ci/compile_commands.json"
-    if not path.exists() and not build("ci", tally):
+    path = ROOT / "build/dev/compile_commands.json"
+    if not path.exists() and not build(PRESET, tally):
         return
     database = {
         str(Path(entry["file"]).relative_to(ROOT)): entry["command"]
@@ -194,12 +191,27 @@ def tidy(tally: Tally) -> None:
             tally.note(f"clang-tidy {source}", good)
 
 
+def system(tally: Tally) -> None:
+    """The whole loop in its shortest form, as a user starts it."""
+    if build(PRESET, tally):
+        run_pytest(tally, "tests/system", "-m", "not slow")
+
+
+def faults(tally: Tally) -> None:
+    """kill -9 of every process of a running system (slow)."""
+    if build(PRESET, tally):
+        run_pytest(tally, "tests/system")
+
+
 GROUPS: dict[str, list[Callable[[Tally], None]]] = {
-    "lint": [formatting, architecture, tidy],
+    "lint": [formatting, architecture],
+    "tidy": [tidy],
     "unit": [unit],
     "integration": [integration],
     "sanitizers": [sanitizers],
-    "all": [formatting, architecture, unit, integration, sanitizers, tidy],
+    "system": [system],
+    "faults": [faults],
+    "all": [formatting, architecture, unit, integration, system],
 }
 
 

@@ -55,8 +55,9 @@ Result<nlohmann::json, std::string> ask_json(const HttpTarget& target, const std
 /// What `swage-learner --read-log` prints about a run that has ended.
 Result<nlohmann::json, std::string> read_log(const std::filesystem::path& out,
                                              const std::string& rollout) {
-  std::string command =
-      "'" + (binary_directory() / "swage-learner").string() + "' --read-log '" + out.string() + "'";
+  std::string command = "'" + (binary_directory() / "swage-learner").string() + "' --read-log '" +
+                        out.string() + "' --tokenizer '" +
+                        (share_directory() / "tiny" / "tokenizer.json").string() + "'";
   if (!rollout.empty()) command += " --rollout '" + rollout + "'";
   std::FILE* pipe = ::popen(command.c_str(), "re");
   if (pipe == nullptr) return tl::unexpected(std::string("cannot start swage-learner"));

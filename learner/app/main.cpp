@@ -5,6 +5,7 @@
 #include "common/asio/root.hpp"
 #include "common/log/log.hpp"
 #include "learner/app/learner.hpp"
+#include "learner/app/read_log.hpp"
 #include "learner/torch/decoder_trainer.hpp"
 
 namespace {
@@ -24,11 +25,23 @@ swage::Result<std::unique_ptr<swage::learner::Trainer>, swage::learner::TrainerE
 int main(int argc, char** argv) {
   CLI::App app{"swage-learner: durable trajectory log, fine-tuning, PPO and weight publication"};
   std::filesystem::path file;
-  app.add_option("--config", file, "JSON configuration file (docs/PROCESSES.md)")->required();
+  std::filesystem::path out;
+  std::filesystem::path tokenizer;
+  std::string rollout;
+  auto* serve = app.add_option("--config", file, "JSON configuration file (docs/PROCESSES.md)");
+  auto* read = app.add_option("--read-log", out, "print the trajectories of a run that has ended");
+  app.add_option("--rollout", rollout, "with --read-log: one trajectory in full")->needs(read);
+  app.add_option("--tokenizer", tokenizer, "with --read-log: its tokenizer.json")->needs(read);
+  serve->excludes(read);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
     return app.exit(e) == 0 ? 0 : 64;
+  }
+  if (!out.empty()) return swage::learner::print_log(out, rollout, tokenizer);
+  if (file.empty()) {
+    std::cerr << "swage-learner: name --config FILE or --read-log DIR\n";
+    return 64;
   }
   auto config = swage::learner::read_learner_config(file);
   if (!config) {

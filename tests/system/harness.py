@@ -19,7 +19,7 @@ from types import TracebackType
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
-BIN = Path(os.environ.get("SWAGE_BIN_DIR", ROOT / "build" / "ci" / "bin"))
+BIN = Path(os.environ.get("SWAGE_BIN_DIR", ROOT / "build" / "dev" / "bin"))
 
 
 class RunError(AssertionError):

@@ -33,6 +33,7 @@ def test_nothing_is_killed(tmp_path: Path) -> None:
         assert run.summary()["infrastructure_failures"] == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", ["rollout-0", "gpu-0", "policy-0", "redis", "sbx", "learner-0"])
 def test_one_process_is_killed(part: str, tmp_path: Path) -> None:
     with LocalRun(SHORT, tmp_path / "run", *ARGUMENTS) as run:
@@ -42,6 +43,7 @@ def test_one_process_is_killed(part: str, tmp_path: Path) -> None:
         check_complete(run)
 
 
+@pytest.mark.slow
 def test_the_controller_is_killed_and_the_run_resumes(tmp_path: Path) -> None:
     with LocalRun(SHORT, tmp_path / "run", *ARGUMENTS) as run:
         until("a rollout has been delivered", lambda: run.completed() >= 1, 120)
@@ -57,6 +59,7 @@ def test_the_controller_is_killed_and_the_run_resumes(tmp_path: Path) -> None:
         check_complete(run)
 
 
+@pytest.mark.slow
 def test_an_interrupt_ends_everything_in_order(tmp_path: Path) -> None:
     with LocalRun(SHORT, tmp_path / "run", *ARGUMENTS) as run:
         until("a rollout has been delivered", lambda: run.completed() >= 1, 120)
