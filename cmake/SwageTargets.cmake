@@ -54,8 +54,18 @@ function(swage_test name)
     ${name}_test
     TEST_PREFIX "${name}."
     DISCOVERY_TIMEOUT 60
-    PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT} ENVIRONMENT
-               "SWAGE_BIN_DIR=${CMAKE_BINARY_DIR}/bin;SWAGE_SOURCE_DIR=${CMAKE_SOURCE_DIR}")
+    PROPERTIES TIMEOUT ${ARG_TIMEOUT})
+  # gtest_discover_tests takes no lists as properties: those are set in a file that ctest reads after
+  # the discovered tests.
+  set(properties ${CMAKE_CURRENT_BINARY_DIR}/${name}_properties.cmake)
+  file(
+    WRITE ${properties}
+    "if(${name}_test_TESTS)
+  set_tests_properties(\${${name}_test_TESTS} PROPERTIES LABELS \"${ARG_LABELS}\"
+    ENVIRONMENT \"SWAGE_BIN_DIR=${CMAKE_BINARY_DIR}/bin;SWAGE_SOURCE_DIR=${CMAKE_SOURCE_DIR}\")
+endif()
+")
+  set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${properties})
 endfunction()
 
 # swage_proto(<name> <file.proto>...): C++ messages and gRPC services of files under proto/.

@@ -211,7 +211,7 @@ GROUPS: dict[str, list[Callable[[Tally], None]]] = {
     "sanitizers": [sanitizers],
     "system": [system],
     "faults": [faults],
-    "all": [formatting, architecture, unit, integration, system],
+    "all": [formatting, architecture, unit],
 }
 
 

@@ -14,9 +14,6 @@ using nlohmann::json;
 
 constexpr auto kSaveEvery = 5s;
 constexpr std::size_t kLastLines = 5;
-/// So many groups given up in a row and so long without a delivery: nothing works here.
-constexpr std::uint64_t kHopelessGroups = 10;
-constexpr auto kHopelessTime = 120s;
 
 /// The last lines of a pod's log, for whoever reads why a run failed.
 std::string last_lines(const std::filesystem::path& log) {

@@ -37,6 +37,7 @@ std::vector<Group> groups_of(std::span<const ReadyTrajectory> ready) {
 /// Whether taking `chosen` leaves room for everything that must be trained within the bound.
 bool hold_allows(const std::vector<Group>& groups, const std::set<std::uint64_t>& chosen,
                  const BatchQuestion& q) {
+  if (q.staleness == 0) return true;  // capacity starts B a step: what is left over was given up
   for (std::uint64_t j = 0; j <= q.staleness; ++j) {
     if (q.step + j < q.staleness) continue;  // before the first step nothing is that old
     const std::uint64_t limit = q.step + j - q.staleness;

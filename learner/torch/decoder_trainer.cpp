@@ -157,10 +157,12 @@ class DecoderTrainer final : public Trainer {
       torch::Tensor entropy;
       const auto logp = logprobs_of(batch, options_.temperature, &entropy);
       const auto old = gathered(batch, [&](auto i) { return targets[i].old_logprobs; });
-      const auto advantages = gathered(batch, [&](auto i) { return targets[i].advantages; });
+      const auto weights = gathered(batch, [&](auto i) { return targets[i].weights; });
+      const auto given = gathered(batch, [&](auto i) { return targets[i].advantages; });
+      // Selected before any arithmetic: the gradient of a masked infinity would be 0 * inf.
+      const auto advantages = torch::where(weights != 0, given, torch::zeros_like(given));
       const auto loss = policy_loss(logp, old, advantages, options_.clip);
-      if (!accumulate(batch, loss.loss, gathered(batch, [&](auto i) { return targets[i].weights; }),
-                      sequences, figures))
+      if (!accumulate(batch, loss.loss, weights, sequences, figures))
         return skipped(actor_optimiser_, figures);
       add_figures(loss, entropy, figures);
     }

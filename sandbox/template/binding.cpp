@@ -1,6 +1,6 @@
 // The extension module: what kernels/*_binding.cpp registered. Read-only.
-#include <torch/types.h>
 #include <torch/csrc/utils/pybind.h>
+#include <torch/types.h>
 
 #include "binding_registry.h"
 
