@@ -94,11 +94,9 @@ def ctest(preset: str, tally: Tally, *arguments: str, jobs: int = 1) -> None:
 def formatting(tally: Tally) -> None:
     sources = tracked("*.cpp", "*.hpp")
     tally.note("clang-format", run("clang-format-19", "--dry-run", "--Werror", *sources))
-    python = tracked("*.py")
-    tally.note(
-        "ruff format", run(VENV / "python", "-m", "ruff", "format", "--quiet", "--check", *python)
-    )
-    tally.note("ruff check", run(VENV / "python", "-m", "ruff", "check", "--quiet", *python))
+    ruff = (VENV / "python", "-m", "ruff")
+    tally.note("ruff format", run(*ruff, "format", "--quiet", "--check", "."))
+    tally.note("ruff check", run(*ruff, "check", "--quiet", "."))
     for folder in ("gpu_pool/model_host", "tasks", "tools"):
         good = run(VENV / "python", "-m", "mypy", "--config-file", "pyproject.toml", folder,
                    env={"MYPYPATH": folder})  # fmt: skip
