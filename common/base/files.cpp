@@ -10,6 +10,7 @@
 #include <sstream>
 #include <utility>
 
+#include "common/base/descriptor.hpp"
 #include "common/base/digest.hpp"
 
 namespace swage {
@@ -19,21 +20,6 @@ FileError last_error(std::string_view doing, const std::filesystem::path& path) 
   const std::error_code code(errno, std::generic_category());
   return {code, std::string(doing) + " " + path.string() + ": " + code.message()};
 }
-
-/// A descriptor that closes itself.
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  int get() const { return fd_; }
-
- private:
-  int fd_;
-};
 
 bool write_all(int fd, std::string_view content) {
   while (!content.empty()) {

@@ -12,6 +12,7 @@
 #include <functional>
 #include <memory>
 
+#include "common/base/descriptor.hpp"
 #include "common/base/digest.hpp"
 #include "sandbox/core/work_layout.hpp"
 
@@ -21,22 +22,6 @@ namespace {
 constexpr std::size_t kMaxReadable = std::size_t{8} << 20;
 constexpr std::size_t kMaxWalked = 20'000;
 constexpr int kMaxDepth = 64;
-
-/// A descriptor that closes itself.
-class Fd {
- public:
-  explicit Fd(int fd) : fd_(fd) {}
-  Fd(const Fd&) = delete;
-  Fd& operator=(const Fd&) = delete;
-  ~Fd() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  int get() const { return fd_; }
-  explicit operator bool() const { return fd_ >= 0; }
-
- private:
-  int fd_;
-};
 
 int open_beneath(int root, const std::string& path, int flags, unsigned mode = 0) {
   open_how how{};
@@ -110,7 +95,7 @@ std::pair<std::string, std::string> split(const std::string& path) {
 bool make_directories(int root, const std::string& path) {
   for (std::size_t at = path.find('/');; at = path.find('/', at + 1)) {
     const auto [parent, name] = split(path.substr(0, at));
-    const Fd directory(open_beneath(root, parent, O_PATH | O_DIRECTORY));
+    const Descriptor directory(open_beneath(root, parent, O_PATH | O_DIRECTORY));
     if (!directory) return false;
     if (::mkdirat(directory.get(), name.c_str(), 0755) != 0 && errno != EEXIST) return false;
     if (at == std::string::npos) return true;
@@ -157,7 +142,7 @@ RootedFiles::~RootedFiles() {
 
 Result<std::string, std::string> RootedFiles::read(const RootedPath& path) const {
   // O_NONBLOCK: opening a pipe without a writer must not hang the runner.
-  const Fd file(open_beneath(root_of(path), path.relative, O_RDONLY | O_NONBLOCK));
+  const Descriptor file(open_beneath(root_of(path), path.relative, O_RDONLY | O_NONBLOCK));
   if (!file) return refusal(path, errno);
   struct stat status{};
   if (::fstat(file.get(), &status) != 0) return refusal(path, errno);
@@ -172,12 +157,12 @@ Result<std::string, std::string> RootedFiles::read(const RootedPath& path) const
 }
 
 bool RootedFiles::exists(const RootedPath& path) const {
-  const Fd file(open_beneath(root_of(path), path.relative, O_PATH | O_NOFOLLOW));
+  const Descriptor file(open_beneath(root_of(path), path.relative, O_PATH | O_NOFOLLOW));
   return static_cast<bool>(file) || errno != ENOENT;
 }
 
 Result<void, std::string> RootedFiles::check_reachable(const RootedPath& path) const {
-  const Fd file(open_beneath(root_of(path), path.relative, O_PATH));
+  const Descriptor file(open_beneath(root_of(path), path.relative, O_PATH));
   if (!file) return refusal(path, errno);
   return {};
 }
@@ -188,7 +173,7 @@ Result<void, std::string> RootedFiles::write(const RootedPath& path,
   const auto [parent, name] = split(path.relative);
   if (path.relative == ".") return refusal(path, EISDIR);
   if (parent != "." && !make_directories(root, parent)) return refusal(path, errno);
-  const Fd directory(open_beneath(root, parent, O_RDONLY | O_DIRECTORY));
+  const Descriptor directory(open_beneath(root, parent, O_RDONLY | O_DIRECTORY));
   if (!directory) return refusal(path, errno);
   struct stat old{};
   const bool there = ::fstatat(directory.get(), name.c_str(), &old, AT_SYMLINK_NOFOLLOW) == 0;
@@ -196,9 +181,9 @@ Result<void, std::string> RootedFiles::write(const RootedPath& path,
   if (there && !S_ISREG(old.st_mode)) return refusal(path, ELOOP);
   const auto temporary = ".swage-" + to_hex(random_bytes(8));
   {
-    const Fd file(::openat(directory.get(), temporary.c_str(),
-                           O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-                           there ? old.st_mode & 0777U : 0644U));
+    const Descriptor file(::openat(directory.get(), temporary.c_str(),
+                                   O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+                                   there ? old.st_mode & 0777U : 0644U));
     if (!file) return refusal(path, errno);
     if (!write_all(file.get(), content)) {
       const int error = errno;
@@ -233,7 +218,8 @@ Result<std::vector<WorkFile>, std::string> RootedFiles::collect() const {
   const auto take = [&](int directory, const char* name, const std::string& path,
                         const struct stat& status) {
     if (!is_handed_in(path) || !problem.empty()) return;
-    const Fd file(::openat(directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+    const Descriptor file(
+        ::openat(directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
     if (!file) return;
     auto content = read_all(file.get(), kMaxFileBytes);
     if (!content && content.error() == EFBIG)
