@@ -4,27 +4,14 @@
 
 #include <cerrno>
 #include <cstddef>
-#include <cstring>
+
+#include "common/base/descriptor_passing.hpp"
 
 namespace swage {
 namespace {
 
 constexpr std::size_t kMaxPacket = 65536;
 constexpr std::size_t kMaxDescriptors = 250;
-
-std::vector<Descriptor> descriptors_of(msghdr& header) {
-  std::vector<Descriptor> out;
-  for (cmsghdr* at = CMSG_FIRSTHDR(&header); at != nullptr; at = CMSG_NXTHDR(&header, at)) {
-    if (at->cmsg_level != SOL_SOCKET || at->cmsg_type != SCM_RIGHTS) continue;
-    const std::size_t count = (at->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-    for (std::size_t i = 0; i < count; ++i) {
-      int number = -1;
-      std::memcpy(&number, CMSG_DATA(at) + i * sizeof(int), sizeof number);
-      out.emplace_back(number);
-    }
-  }
-  return out;
-}
 
 /// One packet that is there; nothing when the peer has gone. `again`: none is there yet.
 std::optional<PacketSocket::Packet> receive(int socket, bool& again) {
@@ -40,7 +27,7 @@ std::optional<PacketSocket::Packet> receive(int socket, bool& again) {
   again = got < 0 && (errno == EAGAIN || errno == EINTR);
   if (got <= 0) return std::nullopt;
   text.resize(static_cast<std::size_t>(got));
-  return PacketSocket::Packet{std::move(text), descriptors_of(header)};
+  return PacketSocket::Packet{std::move(text), take_descriptors(header)};
 }
 
 }  // namespace
@@ -67,17 +54,7 @@ bool PacketSocket::write(const std::string& text, const std::vector<int>& descri
   msghdr header{};
   header.msg_iov = &part;
   header.msg_iovlen = 1;
-  const std::size_t payload = descriptors.size() * sizeof(int);
-  std::vector<std::byte> ancillary(CMSG_SPACE(payload));
-  if (!descriptors.empty()) {
-    header.msg_control = ancillary.data();
-    header.msg_controllen = ancillary.size();
-    cmsghdr* at = CMSG_FIRSTHDR(&header);
-    at->cmsg_level = SOL_SOCKET;
-    at->cmsg_type = SCM_RIGHTS;
-    at->cmsg_len = CMSG_LEN(payload);
-    std::memcpy(CMSG_DATA(at), descriptors.data(), payload);
-  }
+  const auto ancillary = attach_descriptors(header, descriptors);
   ssize_t sent = -1;
   do {
     sent = ::sendmsg(socket_.native_handle(), &header, MSG_NOSIGNAL | MSG_DONTWAIT);

@@ -5,7 +5,8 @@
 
 #include <array>
 #include <cerrno>
-#include <cstring>
+
+#include "common/base/descriptor_passing.hpp"
 
 namespace swage::judge {
 namespace {
@@ -30,20 +31,6 @@ bool wait_for(int socket, short events, SteadyTime deadline) {
   }
 }
 
-std::vector<Descriptor> take_descriptors(msghdr& header) {
-  std::vector<Descriptor> out;
-  for (cmsghdr* at = CMSG_FIRSTHDR(&header); at != nullptr; at = CMSG_NXTHDR(&header, at)) {
-    if (at->cmsg_level != SOL_SOCKET || at->cmsg_type != SCM_RIGHTS) continue;
-    const std::size_t count = (at->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-    for (std::size_t i = 0; i < count; ++i) {
-      int number = -1;
-      std::memcpy(&number, CMSG_DATA(at) + i * sizeof(int), sizeof number);
-      out.emplace_back(number);
-    }
-  }
-  return out;
-}
-
 }  // namespace
 
 std::optional<nlohmann::json> parse_packet(std::string_view text) {
@@ -65,16 +52,7 @@ Result<void, ChannelErrc> send_packet(int socket, const nlohmann::json& message,
   msghdr header{};
   header.msg_iov = &part;
   header.msg_iovlen = 1;
-  std::vector<std::byte> ancillary(CMSG_SPACE(descriptors.size() * sizeof(int)));
-  if (!descriptors.empty()) {
-    header.msg_control = ancillary.data();
-    header.msg_controllen = ancillary.size();
-    cmsghdr* at = CMSG_FIRSTHDR(&header);
-    at->cmsg_level = SOL_SOCKET;
-    at->cmsg_type = SCM_RIGHTS;
-    at->cmsg_len = CMSG_LEN(descriptors.size() * sizeof(int));
-    std::memcpy(CMSG_DATA(at), descriptors.data(), descriptors.size() * sizeof(int));
-  }
+  const auto ancillary = attach_descriptors(header, descriptors);
   while (true) {
     if (::sendmsg(socket, &header, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0) return {};
     if (errno == EINTR) continue;
