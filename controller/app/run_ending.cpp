@@ -14,6 +14,9 @@ using nlohmann::json;
 
 constexpr auto kSaveEvery = 5s;
 constexpr std::size_t kLastLines = 5;
+/// So many groups given up in a row and so long without a delivery: nothing works here.
+constexpr std::uint64_t kHopelessGroups = 10;
+constexpr auto kHopelessTime = 120s;
 
 /// The last lines of a pod's log, for whoever reads why a run failed.
 std::string last_lines(const std::filesystem::path& log) {
@@ -128,6 +131,10 @@ void RunController::look_for_the_end() {
     failure_code_ = lost->exit_code.value_or(69);
     if (failure_code_ == 0) failure_code_ = 1;
   }
+  if (failure_.empty() && dispatcher_.counters().replaced_in_a_row >= kHopelessGroups &&
+      clock_.now() - delivered_ >= kHopelessTime)
+    failure_ = "every rollout is lost (last cause: " + last_cause_ + "); see the logs in " +
+               (setup_.out.root() / "logs").string();
   succeeded_ =
       failure_.empty() && dispatcher_.attached() && dispatcher_.status().stage == Stage::done;
   if (!succeeded_ && failure_.empty() && !stop_.stopping()) return;

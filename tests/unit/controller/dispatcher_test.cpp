@@ -172,6 +172,9 @@ TEST_F(DispatcherTest, AMemberThatFailsThreeTimesReplacesItsGroup) {
   EXPECT_THAT(live, UnorderedElementsAre(id(Stage::agentic, 1, 0), id(Stage::agentic, 1, 1),
                                          id(Stage::agentic, 2, 0), id(Stage::agentic, 2, 1)));
   EXPECT_EQ(dispatcher_.counters().groups_replaced, 1U);
+  EXPECT_EQ(dispatcher_.counters().replaced_in_a_row, 1U);
+  deliver(id(Stage::agentic, 1, 0));
+  EXPECT_EQ(dispatcher_.counters().replaced_in_a_row, 0U);
 }
 
 TEST_F(DispatcherTest, AGroupIsPlannedOnlyWhenAllItsMembersHaveRoom) {
