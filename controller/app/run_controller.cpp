@@ -217,7 +217,7 @@ void RunController::dispatch() {
       dispatcher_.not_sent(start->attempt);
       return;
     }
-    dispatcher_.sent(start->attempt);
+    dispatcher_.sent(start->attempt, clock_.now());
     say("rollout", {{"what", "started"},
                     {"rollout_id", order.rollout_id},
                     {"attempt", order.attempt},

@@ -244,10 +244,15 @@ void Dispatcher::claimed(const Attempt& attempt, const std::string& worker,
   rollout.sandbox_uid = sandbox_uid;
 }
 
-void Dispatcher::sent(const Attempt& attempt) {
+void Dispatcher::sent(const Attempt& attempt, TimePoint now) {
   const auto found = live_.find(attempt.rollout_id);
   if (found == live_.end() || found->second.attempt != attempt) return;
-  if (found->second.state == RolloutState::claimed) found->second.state = RolloutState::sent;
+  auto& rollout = found->second;
+  if (rollout.state != RolloutState::claimed) return;
+  rollout.state = RolloutState::sent;
+  // An idle worker has nothing to say: its silence counts from its first assignment on.
+  const auto worker = workers_.find(rollout.worker);
+  if (worker != workers_.end() && load_of(rollout.worker) == 1) worker->second.heard = now;
 }
 
 void Dispatcher::not_sent(const Attempt& attempt) {

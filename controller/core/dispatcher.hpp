@@ -119,7 +119,7 @@ class Dispatcher {
   };
   std::optional<Start> next();
   void claimed(const Attempt& attempt, const std::string& worker, const std::string& sandbox_uid);
-  void sent(const Attempt& attempt);
+  void sent(const Attempt& attempt, TimePoint now);
   /// The sandbox died before its assignment was sent, or the worker's stream broke under it.
   void not_sent(const Attempt& attempt);
 

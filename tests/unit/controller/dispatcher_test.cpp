@@ -59,7 +59,7 @@ class DispatcherTest : public ::testing::Test {
     std::vector<std::string> out;
     while (const auto start = dispatcher_.next()) {
       dispatcher_.claimed(start->attempt, start->worker, "sandbox-" + std::to_string(++sandboxes_));
-      dispatcher_.sent(start->attempt);
+      dispatcher_.sent(start->attempt, now_);
       out.push_back(start->attempt.rollout_id + "/" + std::to_string(start->attempt.number));
     }
     return out;
@@ -228,6 +228,19 @@ TEST_F(DispatcherTest, ASilentWorkersRolloutsAreIssuedAgainAfterTwentySecondsNot
   EXPECT_THAT(start_all(), IsEmpty());  // nobody else, and that worker is not trusted now
   dispatcher_.worker_heard("w1", now_);
   EXPECT_THAT(start_all(), ElementsAre(id(Stage::collect, 0) + "/2"));
+}
+
+TEST_F(DispatcherTest, AWorkerThatWasIdleForLongIsNotTakenForSilentAtItsNextAssignment) {
+  dispatcher_.worker_joined("w1", 8, now_);
+  now_ += 300s;  // rft: nothing to run
+  attach(collect(1));
+  start_all();
+  now_ += 19s;
+  dispatcher_.tick(now_);
+  EXPECT_EQ(dispatcher_.counters().infrastructure_failed, 0U);
+  now_ += 1s;
+  dispatcher_.tick(now_);
+  EXPECT_EQ(dispatcher_.counters().infrastructure_failed, 1U);
 }
 
 TEST_F(DispatcherTest, AWorkerThatReconnectsKeepsWhatItReports) {
