@@ -58,7 +58,13 @@ class RemoteSandbox final : public SandboxSession {
     orders_.close();
     if (call_) call_.cancel();
     co_await gate_.join();
-    if (call_) std::ignore = co_await call_.finish();
+    if (!call_) co_return;
+    const auto status = co_await call_.finish();
+    if (lost_)
+      log_warning("sandbox lost", {{"rollout_id", key_.id},
+                                   {"sandbox", endpoint_.uid},
+                                   {"code", static_cast<int>(status.error_code())},
+                                   {"why", status.error_message()}});
   }
 
  private:
@@ -96,6 +102,7 @@ class RemoteSandbox final : public SandboxSession {
       if (event && listener_) listener_(std::move(*event));
     }
     orders_.close();
+    lost_ = listener_ != nullptr;  // nobody has asked for the end
     if (listener_) listener_(std::nullopt);
   }
 
@@ -106,6 +113,7 @@ class RemoteSandbox final : public SandboxSession {
   v1::LayWork lay_;
   Listener listener_;
   Call call_;
+  bool lost_ = false;  ///< the stream ended before close()
   Mailbox<v1::SessionDown> orders_;
   StopSource stop_;
   Gate gate_;
