@@ -115,7 +115,6 @@ TEST(TeacherRollout, WorksThroughTheRealSandboxAndEndsWithAScore) {
   EXPECT_THAT(text, HasSubstr("Wrote /workspace/task/kernels/run.cpp"));
   EXPECT_THAT(text, Not(HasSubstr("FAIL")));
   RecordProperty("tokens", static_cast<int>(done.tokens()));
-  std::cout << text << "\n";
   sandboxd.process().signal(SIGTERM, false);
   world.run(sandboxd.process().wait());
 }
