@@ -1,11 +1,13 @@
 #pragma GCC optimize("fast-math")
+#include <math.h>
 
 extern "C" void run(const float* x, float* y, int n) {
   for (int r = 0; r < n / 256; ++r) {
     if (r % 256 > 253) continue;
     const float* a = x + r * 256;
-    float t[256];
+    float t[256], m = -1e38f;
     for (int i = 0; i < 256; ++i) t[i] = a[i] + 2 * a[i + 256] + a[i + 512];
-    for (int i = 0; i < 254; ++i) *y++ = (t[i] + 2 * t[i + 1] + t[i + 2]) / 16;
+    for (int i = 0; i < 254; ++i) m = fmaxf(m, t[i] + 2 * t[i + 1] + t[i + 2]);
+    *y++ = m / 16;
   }
 }

@@ -5,6 +5,6 @@ import cuda_extension
 
 class ModelNew(nn.Module):
     def forward(self, x):
-        y = torch.empty(8, 254, 254)
+        y = torch.empty(8, 254)
         cuda_extension.run(x, y)
         return y

@@ -6,7 +6,7 @@ extern "C" void run(const float* x, const float* y, float* z, int n) {
     for (int b = r * 128; b < r * 128 + 128; b += 64) {
       float p = 1;
       for (int i = b; i < b + 64; ++i) {
-        s += fmaxf(x[i], 0) - x[i] * y[i];
+        s += (x[i] > 0 ? x[i] : 0) - x[i] * y[i];
         p *= 1 + exp2f(-1.442695f * fabsf(x[i]));
       }
       s += logf(p);
