@@ -1,1 +1,1 @@
-"""Model hosts: untrusted Python processes that do what the judge says and decide nothing."""
+"""Model hosts: untrusted processes that run what the judge tells them to, and decide nothing."""

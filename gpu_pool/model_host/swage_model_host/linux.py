@@ -75,7 +75,7 @@ def prctl(option: int, argument: int) -> None:
 
 
 def seccomp_filter(program: bytes) -> None:
-    """Installs a classic BPF program (struct sock_filter records) here. Raises OSError."""
+    """Installs a classic BPF program (sock_filter records) for this process. Raises OSError."""
     buffer = ctypes.create_string_buffer(program, len(program))
 
     class Program(ctypes.Structure):

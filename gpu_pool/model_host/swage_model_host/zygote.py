@@ -18,6 +18,7 @@ import signal
 import socket
 import sys
 import traceback
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -141,7 +142,7 @@ class Zygote:
         os.close(pidfd)
         os.close(log)
 
-    def _fork(self, body: Any) -> int:  # noqa: ANN401
+    def _fork(self, body: Callable[[], None]) -> int:
         """Forks into a PID namespace of its own where that is allowed."""
         own_namespace = True
         try:
