@@ -19,6 +19,7 @@ struct Plan {
   std::vector<Look> looks;          ///< when the stopping rule looks; empty: no rounds
   double void_share = 0.25;         ///< more void rounds than this: timing_unstable
   double waited_share = 0.01;       ///< of a window waiting for a processor: round is void
+  double waited_floor_us = 50;      ///< waits below this void nothing: a wake-up takes as long
   std::uint32_t offset_calls = 30;  ///< empty calls, spread over the rounds
   Tolerance tolerance;
   std::chrono::milliseconds load{30000};

@@ -76,7 +76,8 @@ Result<Rounds::Round, Ending> Rounds::one(std::uint64_t number) {
     auto call = timed_call(role);
     if (!call) return tl::unexpected(call.error());
     round.window_us[role] = call->window_us;
-    if (call->waited_us > plan_.waited_share * call->window_us) round.void_reason = "waited";
+    const double allowed = std::max(plan_.waited_floor_us, plan_.waited_share * call->window_us);
+    if (call->waited_us > allowed) round.void_reason = "waited";
     outputs[role] = std::move(call->outputs);
   }
   CheckRecord record{"timed", inputs_.distribution(), static_cast<std::uint32_t>(number), 0, 0,
