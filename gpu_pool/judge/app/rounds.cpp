@@ -111,7 +111,7 @@ void Rounds::summarise(std::uint32_t looks, std::size_t j) {
 
 bool Rounds::settled() const { return decided(timing_->q_eager) && decided(*timing_->q_compile); }
 
-Result<void, Ending> Rounds::run() {
+Result<void, Ending> Rounds::run(std::uint64_t first) {
   const auto deadline = std::chrono::steady_clock::now() + plan_.rounds;
   const std::uint32_t total = plan_.looks.back().rounds;
   const std::uint32_t empty_every = std::max(1U, total / plan_.offset_calls);
@@ -121,7 +121,7 @@ Result<void, Ending> Rounds::run() {
     while (windows_[Role::candidate].size() < look.rounds) {
       if (number % empty_every == 0)
         if (const auto empty = empty_call(); !empty) return empty;
-      auto round = one(number++);
+      auto round = one(first + number++);
       if (!round) return tl::unexpected(round.error());
       if (round->void_reason.empty()) {
         for (const auto& [role, window] : round->window_us) windows_[role].push_back(window);

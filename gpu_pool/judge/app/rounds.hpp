@@ -15,9 +15,10 @@ class Rounds {
   Rounds(const Plan& plan, const Root& root, Room& room, Arms& arms, Inputs& inputs,
          Checker& checker, Report report);
 
-  /// Errors: what the candidate did wrong in a timed call, or timing_unstable. On success, and with
-  /// timing_unstable, timing() is filled.
-  Result<void, Ending> run();
+  /// Errors: what the candidate did wrong in a timed call, or timing_unstable. On success
+  /// timing() is filled. `first` numbers the first round: no number may come twice
+  /// in one evaluation, for it decides content and order.
+  Result<void, Ending> run(std::uint64_t first);
   const std::optional<TimingRecord>& timing() const { return timing_; }
   const std::vector<CheckRecord>& checks() const { return checks_; }
   std::uint32_t tier() const { return tier_; }
