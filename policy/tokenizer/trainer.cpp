@@ -1,9 +1,10 @@
 #include "policy/tokenizer/trainer.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <set>
+#include <queue>
 #include <unordered_map>
 
 #include "common/base/check.hpp"
@@ -62,27 +63,42 @@ std::vector<Word> words_of(std::span<const std::string> texts, std::span<const T
   return out;
 }
 
-/// Pair counts over the words, kept up to date as pairs are merged.
+struct PairHash {
+  std::size_t operator()(const Pair& pair) const {
+    return std::hash<std::uint64_t>{}((std::uint64_t{pair.first} << 32) | pair.second);
+  }
+};
+
+/// Pair counts over the words, kept up to date as pairs are merged. The heap holds each pair at
+/// least at its true count; what it holds too high is corrected when it comes to the top.
 class PairCounts {
  public:
   explicit PairCounts(std::vector<Word>& words) : words_(words) {
-    for (std::size_t i = 0; i < words_.size(); ++i) add_word(i, words_[i].count);
+    for (std::size_t i = 0; i < words_.size(); ++i) add_pairs(i, words_[i].count);
+    apply(0);
   }
 
   /// Most frequent, ties to the lowest pair; nothing if none reaches `min_count`.
-  std::optional<Pair> best(std::int64_t min_count) const {
-    if (order_.empty() || -order_.begin()->first < min_count) return std::nullopt;
-    return order_.begin()->second;
+  std::optional<Pair> best(std::int64_t min_count) {
+    while (!heap_.empty()) {
+      const auto [claimed, pair] = heap_.top();
+      const auto actual = counts_[pair];
+      if (claimed < min_count) return std::nullopt;
+      if (claimed == actual) return pair;
+      heap_.pop();
+      if (actual > 0 && actual < claimed) heap_.push({actual, pair});
+    }
+    return std::nullopt;
   }
   /// The pair is never the best again.
-  void forbid(Pair pair) {
-    order_.erase({-counts_[pair], pair});
-    forbidden_.insert(pair);
-  }
+  void forbid(Pair pair) { counts_[pair] = std::numeric_limits<std::int64_t>::min() / 2; }
+
   void merge(Pair pair, TokenId made) {
-    const auto touched = where_[pair];
+    auto touched = std::exchange(where_[pair], {});
+    std::ranges::sort(touched);
+    touched.erase(std::ranges::unique(touched).begin(), touched.end());
     for (const std::size_t i : touched) {
-      add_word(i, -words_[i].count);
+      add_pairs(i, -words_[i].count);
       auto& ids = words_[i].ids;
       std::vector<TokenId> now;
       for (std::size_t k = 0; k < ids.size(); ++k) {
@@ -91,28 +107,50 @@ class PairCounts {
         if (hit) ++k;
       }
       ids = std::move(now);
-      add_word(i, words_[i].count);
+      add_pairs(i, words_[i].count);
     }
+    apply(made);
   }
 
  private:
-  void add_word(std::size_t index, std::int64_t count) {
+  struct Entry {
+    std::int64_t count;
+    Pair pair;
+    bool operator<(const Entry& other) const {
+      return count != other.count ? count < other.count : other.pair < pair;
+    }
+  };
+
+  void add_pairs(std::size_t index, std::int64_t count) {
     const auto& ids = words_[index].ids;
     for (std::size_t k = 0; k + 1 < ids.size(); ++k) {
-      const Pair pair{ids[k], ids[k + 1]};
-      auto& total = counts_[pair];
-      order_.erase({-total, pair});
-      total += count;
-      if (total > 0 && !forbidden_.contains(pair)) order_.insert({-total, pair});
-      if (count > 0) where_[pair].insert(index);
+      auto& change = changes_[{ids[k], ids[k + 1]}];
+      change.count += count;
+      if (count > 0) change.words.push_back(index);
     }
   }
+  void apply(TokenId made) {
+    for (auto& [pair, change] : changes_) {
+      // Without the new token in it, words can only have lost the pair.
+      if (change.count == 0 && pair.first != made && pair.second != made) continue;
+      auto& total = counts_[pair];
+      total += change.count;
+      auto& where = where_[pair];
+      where.insert(where.end(), change.words.begin(), change.words.end());
+      if (change.count > 0 && total > 0) heap_.push({total, pair});
+    }
+    changes_.clear();
+  }
 
+  struct Change {
+    std::int64_t count = 0;
+    std::vector<std::size_t> words;  // that hold the pair now
+  };
   std::vector<Word>& words_;
-  std::map<Pair, std::int64_t> counts_;
-  std::set<Pair> forbidden_;
-  std::map<Pair, std::set<std::size_t>> where_;    // words that hold the pair, or once did
-  std::set<std::pair<std::int64_t, Pair>> order_;  // by -count, then pair
+  std::unordered_map<Pair, std::int64_t, PairHash> counts_;
+  std::unordered_map<Pair, std::vector<std::size_t>, PairHash> where_;  // or once held it
+  std::unordered_map<Pair, Change, PairHash> changes_;
+  std::priority_queue<Entry> heap_;
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "policy/tokenizer/byte_level.hpp"
@@ -150,6 +151,72 @@ TEST(Trainer, TheMostFrequentPairComesFirstAndTiesGoToTheLowestPair) {
   EXPECT_EQ(merges[0], Json({"a", "Ċ"}));
   EXPECT_EQ(merges[1], Json({"b", "aĊ"}));
   EXPECT_EQ(merges[2], Json({"c", "d"}));
+}
+
+/// The trainer from its definition: counts every pair anew before each merge.
+std::vector<std::pair<std::string, std::string>> plain_merges(const std::vector<std::string>& words,
+                                                              std::size_t steps) {
+  std::vector<std::vector<std::string>> split;
+  for (const auto& word : words) {
+    split.emplace_back();
+    for (const char c : word) split.back().emplace_back(1, c);
+  }
+  // Ids in the order they are made; the alphabet's are those of its characters.
+  std::map<std::string, int> ids;
+  for (int c = 'a'; c <= 'z'; ++c) ids[std::string(1, static_cast<char>(c))] = c;
+  int next = 1000;
+  std::vector<std::pair<std::string, std::string>> merges;
+  while (merges.size() < steps) {
+    std::map<std::pair<int, int>, int> counts;
+    std::map<std::pair<int, int>, std::pair<std::string, std::string>> texts;
+    for (const auto& word : split) {
+      for (std::size_t i = 0; i + 1 < word.size(); ++i) {
+        const std::pair key(ids.at(word[i]), ids.at(word[i + 1]));
+        ++counts[key];
+        texts[key] = {word[i], word[i + 1]};
+      }
+    }
+    std::pair<int, int> best;
+    int most = 1;
+    for (const auto& [key, count] : counts)
+      if (count > most) std::tie(best, most) = std::pair(key, count);
+    if (most < 2) break;
+    const auto [left, right] = texts.at(best);
+    merges.emplace_back(left, right);
+    if (ids.emplace(left + right, next).second) ++next;
+    for (auto& word : split) {
+      std::vector<std::string> now;
+      for (std::size_t i = 0; i < word.size(); ++i) {
+        const bool hit = i + 1 < word.size() && word[i] == left && word[i + 1] == right;
+        now.push_back(hit ? left + right : word[i]);
+        i += hit;
+      }
+      word = now;
+    }
+  }
+  return merges;
+}
+
+TEST(Trainer, ItsMergesAreThoseOfTheDefinitionOnRandomWords) {
+  std::uint32_t state = 1;
+  const auto random = [&](std::uint32_t below) {
+    return (state = state * 1664525 + 1013904223) / 65536 % below;
+  };
+  for (int round = 0; round < 30; ++round) {
+    // Digits stand between the words, and never join them.
+    std::vector<std::string> words;
+    std::string text;
+    for (int i = 0; i < 40; ++i) {
+      words.emplace_back();
+      for (std::uint32_t n = 1 + random(12); n > 0; --n)
+        words.back() += static_cast<char>('a' + random(3));
+      text += words.back() + "0";
+    }
+    const auto json = Json::parse(train_tokenizer({330, {}, 2}, std::vector{text}));
+    std::vector<std::pair<std::string, std::string>> made;
+    for (const auto& merge : json["model"]["merges"]) made.emplace_back(merge[0], merge[1]);
+    EXPECT_EQ(made, plain_merges(words, made.size()));
+  }
 }
 
 TEST(Trainer, ASpecialTokensTextInTheInputDoesNotBecomeThatToken) {
