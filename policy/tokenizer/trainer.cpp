@@ -153,6 +153,45 @@ class PairCounts {
   std::priority_queue<Entry> heap_;
 };
 
+/// The content of a tokenizer.json. tokens: in id order, the special ones first.
+Json file_json(const std::vector<std::string>& special, const std::vector<std::string>& tokens,
+               const Json& merges) {
+  Json added = Json::array();
+  for (std::size_t i = 0; i < special.size(); ++i)
+    added.push_back({{"id", i},
+                     {"content", special[i]},
+                     {"single_word", false},
+                     {"lstrip", false},
+                     {"rstrip", false},
+                     {"normalized", false},
+                     {"special", true}});
+  Json vocabulary = Json::object();
+  for (std::size_t i = 0; i < tokens.size(); ++i) vocabulary[tokens[i]] = i;
+  return {{"version", "1.0"},
+          {"truncation", nullptr},
+          {"padding", nullptr},
+          {"added_tokens", added},
+          {"normalizer", nullptr},
+          {"pre_tokenizer", pre_tokenizer_json()},
+          {"post_processor", nullptr},
+          {"decoder",
+           {{"type", "ByteLevel"},
+            {"add_prefix_space", false},
+            {"trim_offsets", true},
+            {"use_regex", false}}},
+          {"model",
+           {{"type", "BPE"},
+            {"dropout", nullptr},
+            {"unk_token", nullptr},
+            {"continuing_subword_prefix", nullptr},
+            {"end_of_word_suffix", nullptr},
+            {"fuse_unk", false},
+            {"byte_fallback", false},
+            {"ignore_merges", false},
+            {"vocab", vocabulary},
+            {"merges", merges}}}};
+}
+
 }  // namespace
 
 std::string train_tokenizer(const TrainerOptions& options, std::span<const std::string> texts) {
@@ -190,41 +229,7 @@ std::string train_tokenizer(const TrainerOptions& options, std::span<const std::
     counts.merge(*pair, at->second);
   }
 
-  Json added = Json::array();
-  for (std::size_t i = 0; i < options.special.size(); ++i)
-    added.push_back({{"id", i},
-                     {"content", options.special[i]},
-                     {"single_word", false},
-                     {"lstrip", false},
-                     {"rstrip", false},
-                     {"normalized", false},
-                     {"special", true}});
-  Json vocabulary = Json::object();
-  for (std::size_t i = 0; i < tokens.size(); ++i) vocabulary[tokens[i]] = i;
-  const Json file = {{"version", "1.0"},
-                     {"truncation", nullptr},
-                     {"padding", nullptr},
-                     {"added_tokens", added},
-                     {"normalizer", nullptr},
-                     {"pre_tokenizer", pre_tokenizer_json()},
-                     {"post_processor", nullptr},
-                     {"decoder",
-                      {{"type", "ByteLevel"},
-                       {"add_prefix_space", false},
-                       {"trim_offsets", true},
-                       {"use_regex", false}}},
-                     {"model",
-                      {{"type", "BPE"},
-                       {"dropout", nullptr},
-                       {"unk_token", nullptr},
-                       {"continuing_subword_prefix", nullptr},
-                       {"end_of_word_suffix", nullptr},
-                       {"fuse_unk", false},
-                       {"byte_fallback", false},
-                       {"ignore_merges", false},
-                       {"vocab", vocabulary},
-                       {"merges", merges}}}};
-  return file.dump(1) + "\n";
+  return file_json(options.special, tokens, merges).dump(1) + "\n";
 }
 
 }  // namespace swage::policy
