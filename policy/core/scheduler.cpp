@@ -112,7 +112,7 @@ void Scheduler::cancel_all() {
 void Scheduler::close(const std::string& name) {
   const auto found = sessions_.find(name);
   if (found == sessions_.end()) return;
-  if (found->second->request) end(*found->second->request, GenerateStop::cancelled);
+  if (const auto request = found->second->request) end(*request, GenerateStop::cancelled);
   pool_.give_back(found->second->pages);
   sessions_.erase(found);
 }
@@ -214,7 +214,7 @@ std::vector<Duration> Scheduler::complete(const StepPlan& plan, std::span<const 
                                           TimePoint now) {
   std::vector<Duration> first_tokens;
   // Appending moves a session's ids, so the plan's spans are read before.
-  std::vector<std::pair<RequestId, std::optional<StepSample>>> results;
+  std::vector<std::pair<RequestId, StepSample>> results;
   for (const auto& item : plan.items) {
     auto& request = requests_.at(item.request);
     request.session->computed += item.ids.size();
@@ -228,7 +228,7 @@ std::vector<Duration> Scheduler::complete(const StepPlan& plan, std::span<const 
     samples = samples.subspan(1);
   }
   check(samples.empty(), "complete: too many samples");
-  for (const auto& [id, sample] : results) take_token(id, requests_.at(id), *sample);
+  for (const auto& [id, sample] : results) take_token(id, requests_.at(id), sample);
   return first_tokens;
 }
 

@@ -1,6 +1,7 @@
 #include "policy/core/weight_assembly.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "common/base/check.hpp"
 #include "common/base/digest.hpp"
@@ -62,15 +63,12 @@ std::vector<std::uint32_t> WeightAssembly::missing() const {
 }
 
 std::optional<HeldWeights> WeightAssembly::finish() {
-  check(offered_ && missing().empty(), "finish: the version is not complete");
-  const bool good = sha256_hex(buffer_) == offered_->sha256;
-  if (good)
-    held_ =
-        HeldWeights{std::move(*offered_), std::make_shared<const std::string>(std::move(buffer_))};
-  offered_.reset();
-  buffer_.clear();
+  check(missing().empty(), "finish: chunks are missing");
+  auto manifest = std::exchange(offered_, std::nullopt);
+  auto bytes = std::exchange(buffer_, {});
   have_.clear();
-  if (!good) return std::nullopt;
+  if (!manifest || sha256_hex(bytes) != manifest->sha256) return std::nullopt;
+  held_ = HeldWeights{std::move(*manifest), std::make_shared<const std::string>(std::move(bytes))};
   return held_;
 }
 

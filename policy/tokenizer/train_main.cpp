@@ -36,7 +36,7 @@ std::string escaped(const std::string& text) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
   CLI::App app("Trains a byte-level BPE tokenizer and writes a tokenizer.json. Deterministic.");
   swage::policy::TrainerOptions options;
   std::vector<std::string> inputs, json_inputs;
@@ -78,4 +78,7 @@ int main(int argc, char** argv) {
   }
   std::cout << out << ": " << made->vocabulary() << " tokens, sha256 " << made->digest() << "\n";
   return 0;
+} catch (const std::exception& e) {
+  std::cerr << "swage-train-tokenizer: " << e.what() << "\n";
+  return 70;
 }

@@ -200,6 +200,7 @@ std::string train_tokenizer(const TrainerOptions& options, std::span<const std::
   std::vector<TokenId> of_byte(256);
   // The alphabet in code point order, as tokenizers' trainer lays it; UTF-8 sorts the same way.
   std::vector<std::pair<std::string, std::size_t>> alphabet;
+  alphabet.reserve(256);
   for (std::size_t byte = 0; byte < 256; ++byte)
     alphabet.emplace_back(byte_level_alphabet()[byte], byte);
   std::ranges::sort(alphabet);
