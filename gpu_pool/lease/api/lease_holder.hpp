@@ -49,7 +49,9 @@ constexpr FailureKind kind_of(HoldErrc code) {
 enum class ReleaseAs {
   clear,   ///< the GPU worker said that nothing of us is left (it sent a verdict or a refusal)
   unsure,  ///< no word from the GPU worker: it must clear the GPU before anybody gets it
-  retry,   ///< as unsure, and the request waits again (infrastructure failed, not the work)
+  /// As unsure, and the request waits again, with its rank: hold() it again. (The work is not to
+  /// blame.) Given back otherwise, a request is over, and the next try needs a new request id.
+  retry,
 };
 
 /// A GPU that is ours, renewed in the background. Thread: the holder's strand. Life: give it back
@@ -76,7 +78,7 @@ class Lease {
   virtual void on_renewed(std::function<void(TimePoint)> listener) = 0;
 
   /// Ends renewing and gives the GPU back; retries until the lease would have run out anyway. True:
-  /// the queue has taken it. Await it at most once.
+  /// the queue has taken it. Also for a lease that is lost. Await it at most once.
   virtual Task<bool> release(ReleaseAs how) = 0;
 };
 

@@ -98,16 +98,18 @@ Task<Result<std::unique_ptr<Lease>, HoldErrc>> HolderLoops::hold(HoldAsk ask, St
   const auto hook = stop.on_stop([&either] { either.request(StopReason::requested); });
   const auto own = stop_.on_stop([&either] { either.request(StopReason::requested); });
   const RequestId request = ask.request;
-  waiting_[request] = std::make_shared<Wait>(strand_);
+  const auto wait = std::make_shared<Wait>(strand_);
+  waiting_[request] = wait;
+  if (const auto early = early_.extract(request)) wait->grant = early.mapped();
   ++holds_;
   auto held = co_await wait_for(ask, either);
-  const auto leftover = waiting_[request]->grant;
+  const auto leftover = wait->grant;
   waiting_.erase(request);
   if (held && either.stopping()) {
     held = tl::unexpected(HoldErrc::cancelled);  // dropped here: released in the background
   } else if (!held && held.error() == HoldErrc::cancelled) {
     if (leftover) std::ignore = tidy_.spawn("release", let_go(*leftover));
-    std::ignore = tidy_.spawn("withdraw", withdraw(std::move(ask)));
+    std::ignore = tidy_.spawn("withdraw", withdraw(request));
   }
   --holds_;
   holds_changed_.notify();
@@ -119,6 +121,11 @@ Task<HolderLoops::Held> HolderLoops::wait_for(HoldAsk ask, StopSource& stop) {
   const TimePoint started = clock_.now();
   bool first = true;
   while (!stop.stopping()) {
+    if (wait->grant) {
+      auto claimed = co_await claim(*std::exchange(wait->grant, std::nullopt), stop);
+      if (claimed) co_return std::move(*claimed);
+      first = false;
+    }
     const Duration age = clock_.now() - started;
     if (age > kLongestWait) co_return tl::unexpected(HoldErrc::waited);
     wait->ask_again = false;
@@ -140,9 +147,6 @@ Task<HolderLoops::Held> HolderLoops::wait_for(HoldAsk ask, StopSource& stop) {
     }
     if (auto* grant = std::get_if<Grant>(&*answer)) wait->grant = std::move(*grant);
     while (!wait->grant && !wait->ask_again && !stop.stopping()) co_await wait->changed.wait(stop);
-    if (stop.stopping() || !wait->grant) continue;
-    auto claimed = co_await claim(*std::exchange(wait->grant, std::nullopt), stop);
-    if (claimed) co_return std::move(*claimed);
   }
   co_return tl::unexpected(HoldErrc::cancelled);
 }
@@ -209,17 +213,35 @@ Task<bool> HolderLoops::release(std::shared_ptr<HeldLease> held, ReleaseAs how) 
   held->done.request(StopReason::requested);
   const auto& grant = held->grant;
   const TimePoint give_up = held->usable_until + kMargin;
-  bool taken = false;
+  if (held->lost_because == LeaseErrc::requeued) co_return co_await release_requeued(held, how);
+  Result<void, LeaseErrc> released;
   do {
-    const auto released =
-        co_await queue_.release(grant.request, grant.token, how, call_deadline(give_up));
-    taken = released.has_value();
-    if (taken || kind_of(released.error()) != FailureKind::retry) break;
+    released = co_await queue_.release(grant.request, grant.token, how, call_deadline(give_up));
+    if (released || kind_of(released.error()) != FailureKind::retry) break;
     co_await nap(200ms, background_);
   } while (clock_.now() < give_up && (!closing_until_ || clock_.now() < *closing_until_));
-  const auto at = held_.find(grant.request);
-  if (at != held_.end() && at->second == held) held_.erase(at);
-  co_return taken;
+  if (!released && released.error() == LeaseErrc::not_holder)
+    co_return co_await release_requeued(held, how);
+  forget(*held);
+  co_return released.has_value();
+}
+
+void HolderLoops::forget(const HeldLease& held) {
+  const auto at = held_.find(held.grant.request);
+  if (at != held_.end() && at->second.get() == &held) held_.erase(at);
+}
+
+/// The queue has taken the lease back, and perhaps put the request into the queue again.
+Task<bool> HolderLoops::release_requeued(std::shared_ptr<HeldLease> held, ReleaseAs how) {
+  const RequestId request = held->grant.request;
+  forget(*held);
+  if (how == ReleaseAs::retry) {
+    if (held->regrant) early_[request] = *held->regrant;
+    co_return true;
+  }
+  if (held->regrant) co_await let_go(*held->regrant);
+  if (!held->regrant) co_await withdraw(request);
+  co_return false;
 }
 
 void HolderLoops::drop(std::shared_ptr<HeldLease> held) {
@@ -235,11 +257,14 @@ Task<> HolderLoops::let_go(Grant grant) {  // never used: nothing of ours is on 
       co_await queue_.release(grant.request, grant.token, ReleaseAs::clear, call_deadline());
 }
 
-Task<> HolderLoops::withdraw(HoldAsk ask) {
+Task<> HolderLoops::withdraw(RequestId request) {
   for (int i = 0; i < 3; ++i) {
-    const auto cancelled = co_await queue_.cancel(ask.request, call_deadline());
+    const auto cancelled = co_await queue_.cancel(request, call_deadline());
     if (cancelled && *cancelled == CancelAnswer::ok) co_return;
     if (cancelled) {  // granted by an answer that we have not seen: learn the token
+      HoldAsk ask;
+      ask.request = request;
+      ask.run = RunUid("unknown");  // not looked at: the queue knows the request
       auto answer = co_await queue_.acquire(ask, {}, false, call_deadline());
       const auto* grant = answer ? std::get_if<Grant>(&*answer) : nullptr;
       if (grant != nullptr) co_await let_go(*grant);
@@ -257,8 +282,13 @@ void HolderLoops::heard(Grant grant) {
     return;
   }
   const auto held = held_.find(grant.request);
-  if (held != held_.end() && held->second->grant.token == grant.token) return;
-  std::ignore = tidy_.spawn("release", let_go(std::move(grant)));
+  if (held == held_.end()) {
+    std::ignore = tidy_.spawn("release", let_go(std::move(grant)));
+  } else if (held->second->grant.token <
+             grant.token) {  // ours is over, its request had waited again
+    held->second->regrant = std::move(grant);
+    lose(*held->second, LeaseErrc::requeued);
+  }
 }
 
 void HolderLoops::poll_now() {

@@ -26,7 +26,8 @@ struct HeldLease {
   TimePoint usable_until, renew_at;
   StopSource lost;
   std::optional<LeaseErrc> lost_because;
-  StopSource done;  ///< ends renewing: released, or shutting down
+  StopSource done;               ///< ends renewing: released, or shutting down
+  std::optional<Grant> regrant;  ///< the request waited again, and has a newer lease already
   std::function<void(TimePoint)> renewed;
 };
 
@@ -53,12 +54,14 @@ class HolderLoops final : public LeaseHolder {
   Task<Held> wait_for(HoldAsk ask, StopSource& stop);
   Task<std::optional<Held>> claim(Grant grant, StopSource& stop);
   Held taken(Grant grant, TimePoint usable_until, Duration interval);
+  void forget(const HeldLease& held);
   Task<> keep(std::shared_ptr<HeldLease> held);
   Task<> renew(std::shared_ptr<HeldLease> held);
   Task<> poll_loop();
   Task<> poll_once();
   Task<> let_go(Grant grant);
-  Task<> withdraw(HoldAsk ask);
+  Task<> withdraw(RequestId request);
+  Task<bool> release_requeued(std::shared_ptr<HeldLease> held, ReleaseAs how);
   Task<> release_dropped(std::shared_ptr<HeldLease> held);
   void heard(Grant grant);
   Duration jittered(Duration whole);
@@ -71,7 +74,8 @@ class HolderLoops final : public LeaseHolder {
   std::minstd_rand random_{std::random_device{}()};
   std::map<RequestId, std::shared_ptr<Wait>> waiting_;
   std::map<RequestId, std::shared_ptr<HeldLease>> held_;
-  std::size_t holds_ = 0;  // hold() under way
+  std::map<RequestId, Grant> early_;  // regrants that the next hold() of the request takes
+  std::size_t holds_ = 0;             // hold() under way
   Event holds_changed_;
   bool poll_asked_ = false;
   std::shared_ptr<StopSource> poll_wake_;   // requested to poll before the time

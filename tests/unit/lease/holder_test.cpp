@@ -196,6 +196,23 @@ TEST_F(HolderTest, ALeaseThatTheQueueTookBackIsLostAndSaysWhy) {
   EXPECT_EQ(lease->lost_because(), LeaseErrc::requeued);
 }
 
+TEST_F(HolderTest, ARequestWhoseWorkerDiedIsHeldAgainByItsRankOrWithdrawn) {
+  queue.add_gpu("g0");
+  auto lease = held("a");
+  queue.add_gpu("g0", "boot-2");  // the worker was restarted: "a" waits, and is granted again
+  run.poll();
+  EXPECT_EQ(lease->lost_because(), LeaseErrc::requeued);
+  EXPECT_TRUE(release(*lease, ReleaseAs::retry));
+  const auto again = held("a");
+  EXPECT_GT(again->token(), lease->token());
+  queue.add_gpu("g0", "boot-3");
+  run.poll();
+  EXPECT_TRUE(again->lost().stopping());
+  EXPECT_FALSE(release(*again, ReleaseAs::unsure));
+  EXPECT_EQ(record("a"), nullptr);
+  EXPECT_EQ(gpu_state(), "idle");
+}
+
 TEST_F(HolderTest, AFullQueueHoldsTheWorkBack) {
   PoolSettings small;
   small.waiting_client = 1;
