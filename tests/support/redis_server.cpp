@@ -2,7 +2,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
-#include <spawn.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -14,8 +14,6 @@
 #include <stdexcept>
 #include <thread>
 #include <vector>
-
-extern char** environ;
 
 namespace swage::test {
 namespace {
@@ -59,18 +57,24 @@ void RedisServer::start() {
   std::vector<char*> argv;
   for (auto& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
   const std::string log = (directory_.path() / "redis.log").string();
-  posix_spawn_file_actions_addopen(&actions, 1, log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
-  posix_spawn_file_actions_adddup2(&actions, 1, 2);
   std::filesystem::remove(socket());
-  const int failed = ::posix_spawnp(&pid_, "redis-server", &actions, nullptr, argv.data(), environ);
-  posix_spawn_file_actions_destroy(&actions);
-  if (failed != 0) throw std::runtime_error("redis-server is missing");
+  pid_ = ::fork();
+  if (pid_ == 0) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // also when the test aborts
+    const int out = ::open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
+    ::dup2(out, 1);
+    ::dup2(out, 2);
+    ::execvp(argv[0], argv.data());
+    ::_exit(127);
+  }
+  if (pid_ < 0) throw std::runtime_error("redis-server cannot be started");
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
   while (!accepts(socket())) {  // it has no other way to say that it serves
-    if (std::chrono::steady_clock::now() > end) throw std::runtime_error("redis-server hangs");
+    if (std::chrono::steady_clock::now() > end || ::waitpid(pid_, nullptr, WNOHANG) != 0) {
+      if (::kill(pid_, 0) != 0) pid_ = -1;
+      throw std::runtime_error("redis-server is missing or does not start");
+    }
     std::this_thread::yield();
   }
 }
@@ -81,6 +85,8 @@ void RedisServer::kill() {
   pid_ = -1;
 }
 
-void RedisServer::signal(int number) { ::kill(pid_, number); }
+void RedisServer::signal(int number) {
+  if (pid_ > 0) ::kill(pid_, number);  // -1 would be everybody
+}
 
 }  // namespace swage::test
