@@ -1,19 +1,15 @@
 #include "gpu_pool/worker/adapters/evaluator_messages.hpp"
 
-#include <algorithm>
-#include <array>
-#include <cstdio>
-#include <map>
 #include <utility>
+#include <vector>
 
 #include "common/base/digest.hpp"
+#include "sandbox/api/bundle.hpp"
 #include "swage/v1/bundle.pb.h"
 
 namespace swage::worker {
 namespace {
 
-constexpr std::size_t kMaxFiles = 64;
-constexpr std::size_t kMaxFileBytes = std::size_t{1} << 20;
 constexpr std::size_t kMaxLibraryBytes = std::size_t{256} << 20;
 constexpr std::size_t kMaxSourceBytes = std::size_t{1} << 20;
 constexpr std::uint64_t kTokenLimit = std::uint64_t{1} << 53;
@@ -48,26 +44,6 @@ std::optional<judge::Mode> mode_from(v1::EvaluationMode mode) {
 }
 
 tl::unexpected<std::string> refuse(std::string why) { return tl::unexpected(std::move(why)); }
-
-/// `path mode size sha256\n`, the mode in four octal digits.
-std::string manifest_line(const std::string& path, std::uint32_t mode, const std::string& content) {
-  std::array<char, 16> octal{};
-  std::snprintf(octal.data(), octal.size(), "%04o", mode & 07777U);
-  return path + " " + octal.data() + " " + std::to_string(content.size()) + " " +
-         sha256_hex(content) + "\n";
-}
-
-/// Relative, without empty, `.` and `..` parts.
-bool plain_path(const std::string& path) {
-  if (path.empty() || path.size() > 255 || path.find('\0') != std::string::npos) return false;
-  for (std::size_t begin = 0; begin <= path.size();) {
-    const auto end = std::min(path.find('/', begin), path.size());
-    const auto part = path.substr(begin, end - begin);
-    if (part.empty() || part == "." || part == "..") return false;
-    begin = end + 1;
-  }
-  return true;
-}
 
 /// Why the start cannot be used; empty if it can.
 std::string complaint(const v1::EvaluateStart& start) {
@@ -120,22 +96,15 @@ Result<EvaluationCall, std::string> call_from(const v1::EvaluateStart& start,
 Result<void, std::string> check_bundle(const std::string& bytes, const std::string& id) {
   v1::Bundle bundle;
   if (!bundle.ParseFromString(bytes)) return refuse("the bytes are not a bundle");
-  if (bundle.files_size() > static_cast<int>(kMaxFiles))
-    return refuse("there are more than 64 files");
-  std::map<std::string, std::string> lines;
-  for (const auto& file : bundle.files()) {
-    if (!plain_path(file.path())) return refuse("a file has a path that is not plain");
-    if (file.content().size() > kMaxFileBytes) return refuse(file.path() + " is larger than 1 MiB");
-    if (!lines.emplace(file.path(), manifest_line(file.path(), file.mode(), file.content())).second)
-      return refuse(file.path() + " occurs twice");
-  }
+  std::vector<sandbox::WorkFile> files;
+  for (auto& file : *bundle.mutable_files())
+    files.push_back({file.path(), file.mode(), std::move(*file.mutable_content())});
+  if (auto ok = sandbox::check_bundle_files(files); !ok) return ok;
   if (bundle.library().size() > kMaxLibraryBytes)
     return refuse("the library is larger than 256 MiB");
-  std::string manifest;
-  for (const auto& [path, line] : lines) manifest += line;
-  if (!bundle.library().empty()) manifest += manifest_line("library", 0444, bundle.library());
   if (bundle.id() != id) return refuse("the bundle has another id than was announced");
-  if (sha256_hex(manifest) != id) return refuse("the bundle's content does not agree with its id");
+  if (sandbox::bundle_id(std::move(files), bundle.library()) != id)
+    return refuse("the bundle's content does not agree with its id");
   return {};
 }
 

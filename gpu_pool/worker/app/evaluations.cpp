@@ -131,7 +131,6 @@ void Evaluations::finish(Evaluation& evaluation, Ending ending) {
   evaluation.how_ended = std::move(ending);
   evaluation.call.work.bundle.clear();
   if (current_.get() == &evaluation) book_.ended(clock_.now());
-  if (hooks_.ended) hooks_.ended(evaluation.call, *evaluation.how_ended);
   evaluation.changed.notify();
 }
 

@@ -56,8 +56,7 @@ class Evaluations final : public Evaluator {
  public:
   struct Hooks {
     std::function<void(std::string what)> fatal;
-    std::function<void(const EvaluationCall&, const Ending&)> ended;  ///< for metrics; may be empty
-    std::function<void()> refused_stale;                              ///< for metrics; may be empty
+    std::function<void()> refused_stale;  ///< for metrics; may be empty
   };
   Evaluations(const asio::any_io_executor& strand, judge::JudgeRunner& runner, Clock& clock,
               Hooks hooks);

@@ -36,9 +36,6 @@ class Worker {
                         metrics_.device_not_clear();
                         fail(std::move(what));
                       },
-                      [this](const EvaluationCall& call, const Ending& ending) {
-                        metrics_.evaluation_ended(call, ending);
-                      },
                       [this] { metrics_.evaluation_refused_stale(); }}),
         registrar_(strand, link_.queue(), evaluations_, *clock_,
                    {config_.gpu, lease::BootId(to_hex(random_bytes(16))), config_.address},

@@ -2,9 +2,7 @@
 
 #include "common/base/digest.hpp"
 #include "gpu_pool/worker/adapters/evaluator_messages.hpp"
-#include "gpu_pool/worker/adapters/verdict_figures.hpp"
 #include "swage/v1/bundle.pb.h"
-#include "swage/v1/verdict.pb.h"
 
 namespace swage::worker {
 namespace {
@@ -93,20 +91,6 @@ TEST(EvaluatorMessages, ABundleWithOneChangedByteOrABadPathIsRefused) {
   EXPECT_FALSE(passes([](auto& b) { b.mutable_files(0)->set_path("../a.cpp"); }));
   EXPECT_FALSE(passes([](auto& b) { *b.add_files() = b.files(0); }));
   EXPECT_FALSE(check_bundle("no protobuf", std::string(64, 'a')).has_value());
-}
-
-TEST(VerdictFigures, NameTheOutcomeItsPhasesAndItsSpeedUps) {
-  v1::Verdict verdict;
-  verdict.set_code(v1::VERDICT_CODE_INPUT_MUTATED);
-  (*verdict.mutable_phase_ms())["checks"] = 250;
-  verdict.mutable_timing()->mutable_q_eager()->set_median(0.5);
-  const auto figures = figures_of(verdict.SerializeAsString());
-  ASSERT_TRUE(figures.has_value());
-  EXPECT_EQ(figures->code, "input_mutated");
-  EXPECT_DOUBLE_EQ(figures->phase_seconds.at("checks"), 0.25);
-  EXPECT_DOUBLE_EQ(*figures->speedup_eager, 2);
-  EXPECT_FALSE(figures->speedup_compile.has_value());
-  EXPECT_EQ(verdict_codes().size(), 21U);
 }
 
 }  // namespace

@@ -71,7 +71,7 @@ class RegistrarTest : public ::testing::Test {
   Evaluations evaluations{run.executor(),
                           runner,
                           clock,
-                          {[this](std::string what) { fatal.push_back(std::move(what)); }, {}, {}}};
+                          {[this](std::string what) { fatal.push_back(std::move(what)); }, {}}};
   MachineQueue queue{clock};
   MachineWorker worker{queue};
   MachineHolder holder{queue, "c0"};
