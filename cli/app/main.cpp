@@ -1,5 +1,6 @@
 #include <CLI/CLI.hpp>
 
+#include "cli/app/judge_command.hpp"
 #include "cli/app/query_commands.hpp"
 #include "cli/app/run_command.hpp"
 #include "cli/app/tasks_command.hpp"
@@ -58,6 +59,11 @@ int main(int argc, char** argv) {
   suspend->add_option("run", name, "the run's name")->required();
   add_query_options(*suspend, query);
   suspend->callback([&] { code = resume_command(query, name, true); });
+
+  JudgeOptions judge;
+  auto* judge_command_line = app.add_subcommand("judge", "judge a solution on this machine");
+  add_judge_options(*judge_command_line, judge);
+  judge_command_line->callback([&] { code = judge_command(judge); });
 
   bool json = false;
   std::vector<std::string> files;

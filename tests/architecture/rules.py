@@ -38,7 +38,12 @@ FOREIGN = (
     ("learner/app/", "policy/model/"),
 )
 ANY_APP_MAY = ("policy/tokenizer/",)
-GPU_WORKER_RUNS_THE_JUDGE = ("cli/app/", "gpu_pool/worker/adapters/judge_runner.hpp")
+# `swage judge` wires compiler and judge together as sandboxd and the GPU worker do.
+CLI_JUDGES = (
+    "gpu_pool/worker/adapters/judge_runner.hpp",
+    "gpu_pool/worker/app/local_judge.hpp",
+    "sandbox/adapters/gxx_compile_service.hpp",
+)
 INCLUDE = re.compile(r'^\s*#include\s+[<"]([^">]+)[">]', re.MULTILINE)
 LIMIT = 400
 SCALAR = re.compile(
@@ -89,7 +94,7 @@ def foreign_complaint(source: str, layer: str, target: str, target_layer: str) -
         return None
     if layer in ("app", "adapters") and any(target.startswith(t) for t in ANY_APP_MAY):
         return None
-    if source.startswith(GPU_WORKER_RUNS_THE_JUDGE[0]) and target == GPU_WORKER_RUNS_THE_JUDGE[1]:
+    if source.startswith("cli/app/") and target in CLI_JUDGES:
         return None
     return f"{source} includes {target}: one component sees another's api only"
 

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <CLI/App.hpp>
+#include <string>
+
+namespace swage::cli {
+
+/// `swage judge`.
+struct JudgeOptions {
+  std::string task;      ///< model.py
+  std::string solution;  ///< folder with model_new.py and kernels/
+  std::string device = "cpu";
+  std::string mode = "score";  ///< verify, profile, score
+  std::string precision = "official";
+  std::string rounds = "quick";  ///< quick: 12; full: until the intervals decide
+  std::string seed;              ///< 64 hex digits
+  bool json = false;
+};
+
+/// Declares them on a subcommand.
+void add_judge_options(CLI::App& command, JudgeOptions& options);
+
+/// Compiles and judges one solution on this machine. Returns the exit code: 0 when the verdict is
+/// `ok`, 1 when it is another, 64 bad arguments, 69 something needed is missing.
+int judge_command(const JudgeOptions& options);
+
+}  // namespace swage::cli

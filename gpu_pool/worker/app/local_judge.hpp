@@ -1,0 +1,34 @@
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <string>
+
+#include "common/asio/stop_source.hpp"
+#include "common/asio/task.hpp"
+#include "common/base/result.hpp"
+#include "gpu_pool/judge/api/judge_runner.hpp"
+#include "sandbox/api/compile_service.hpp"
+
+namespace swage::worker {
+
+/// One solution, judged on this machine without pool, queue or run.
+struct LocalSolution {
+  std::filesystem::path task;      ///< model.py in KernelBench's format
+  std::filesystem::path solution;  ///< folder with model_new.py and kernels/
+  std::filesystem::path pristine;  ///< binding.cpp and binding_registry.h (the sandbox's template)
+  judge::Mode mode = judge::Mode::score;
+  std::string precision = "official";
+  bool one_machine = true;  ///< 12 rounds; else 30 to 120 for a score
+};
+
+/// Compiles the solution as a sandbox would and judges it. A solution that does not compile gets a
+/// verdict too. Returns a serialised swage.v1.Verdict, whose rollout is `manual-<digest>`. Errors:
+/// a sentence for people that names the file. Thread: the strand of runner and compiler.
+Task<Result<std::string, std::string>> judge_locally(LocalSolution what,
+                                                     sandbox::CompileService& compiler,
+                                                     judge::JudgeRunner& runner,
+                                                     std::function<void(judge::Progress)> progress,
+                                                     StopSource& stop);
+
+}  // namespace swage::worker
