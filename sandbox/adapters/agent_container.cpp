@@ -21,6 +21,7 @@ Result<std::unique_ptr<AgentContainer>, std::string> AgentContainer::start(
   FrameSocket::Socket ours(strand, asio::local::stream_protocol(), ends[0]);
 
   ContainerSpec container;
+  container.bwrap = host.bwrap;
   container.mounts = spec.mounts;
   container.working_directory = spec.working_directory;
   container.command = spec.command;
@@ -31,6 +32,7 @@ Result<std::unique_ptr<AgentContainer>, std::string> AgentContainer::start(
 
   auto group = std::make_unique<ControlGroup>(host.cgroup_parents, spec.name, spec.memory_bytes,
                                               spec.processes);
+  const bool contained = host.containers || group->active();
   ProcessSpec process_spec;
   process_spec.argv =
       group->wrap(host.containers ? bwrap_argv(container, host.system) : spec.command);
@@ -40,22 +42,35 @@ Result<std::unique_ptr<AgentContainer>, std::string> AgentContainer::start(
   auto process = Process::start(strand, process_spec);
   ::close(ends[1]);
   if (!process) return tl::unexpected(process.error().message);
-  return std::unique_ptr<AgentContainer>(
-      new AgentContainer(std::move(group), std::move(*process), std::move(ours)));
+  return std::unique_ptr<AgentContainer>(new AgentContainer(
+      strand, std::move(group), std::move(*process), std::move(ours), contained));
 }
 
-AgentContainer::AgentContainer(std::unique_ptr<ControlGroup> group,
-                               std::unique_ptr<Process> process, FrameSocket::Socket socket)
+AgentContainer::AgentContainer(asio::any_io_executor strand, std::unique_ptr<ControlGroup> group,
+                               std::unique_ptr<Process> process, FrameSocket::Socket socket,
+                               bool contained)
     : group_(std::move(group)),
       process_(std::move(process)),
-      socket_(std::move(socket), kMaxFrame) {}
+      socket_(std::move(socket), kMaxFrame),
+      contained_(contained),
+      late_(std::move(strand)) {}
 
 Task<std::string> AgentContainer::wait() {
   const int status = co_await process_->wait();
+  late_.cancel();
   co_return describe_status(status);
 }
 
 void AgentContainer::end() {
+  if (!contained_) {
+    socket_.close();
+    late_.expires_after(std::chrono::seconds(3));
+    late_.async_wait(
+        [process = std::weak_ptr<Process>(process_)](const boost::system::error_code& cancelled) {
+          if (const auto still = process.lock(); still && !cancelled) still->signal(SIGKILL, true);
+        });
+    return;
+  }
   process_->signal(SIGKILL, true);
   group_->kill();
 }

@@ -29,8 +29,7 @@ struct AgentContainerSpec {
 };
 
 /// A running container (or, on a machine without bubblewrap, a process of the same program) and the
-/// stream to it. Touched on one strand. The destructor ends every process in it; end() does so and
-/// waits.
+/// stream to it. Touched on one strand. Call end() and let wait() return before it goes.
 class AgentContainer {
  public:
   /// Error: what could not be started.
@@ -42,15 +41,19 @@ class AgentContainer {
   pid_t pid() const { return process_->pid(); }
   /// Waits for its end by itself or by end(). One waiter. Returns what happened, for people.
   Task<std::string> wait();
-  /// SIGKILL to all; wait() returns soon after.
+  /// Ends every process in it; wait() returns soon after. Where the kernel does not take the
+  /// agent's processes along (neither a process namespace nor a control group), the command is
+  /// asked to end them by closing its stream, and has three seconds.
   void end();
 
  private:
-  AgentContainer(std::unique_ptr<ControlGroup> group, std::unique_ptr<Process> process,
-                 FrameSocket::Socket socket);
+  AgentContainer(asio::any_io_executor strand, std::unique_ptr<ControlGroup> group,
+                 std::unique_ptr<Process> process, FrameSocket::Socket socket, bool contained);
   std::unique_ptr<ControlGroup> group_;  // goes after the process: then it is empty
-  std::unique_ptr<Process> process_;
+  std::shared_ptr<Process> process_;
   FrameSocket socket_;
+  bool contained_;  // when the command ends, so does all below it
+  asio::steady_timer late_;
 };
 
 }  // namespace swage::sandbox

@@ -132,6 +132,7 @@ Result<void, std::string> confine_to_agent(std::optional<uid_t> uid, const Agent
     return failed("becoming the agent's user");
   // Both were cleared by the change of user.
   if (::prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) return failed("following the parent's end");
+  if (::prctl(PR_SET_CHILD_SUBREAPER, 1) != 0) return failed("adopting orphans");
   if (::prctl(PR_SET_DUMPABLE, 0) != 0) return failed("closing to ptrace");
   if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return failed("giving up new privileges");
   if (!install_filter()) return failed("installing the system-call filter");

@@ -21,9 +21,9 @@ struct AgentLimits {
 };
 
 /// Turns this process for good into the agent's: gives it `owned` directories, then limits, user,
-/// no new privileges, no dumps (nor ptrace by its own children), and a system-call filter: no
-/// socket family but AF_UNIX, no io_uring, no namespaces, mounts, ptrace, bpf or perf. uid absent:
-/// stays the user it is. Error: which step failed.
+/// no new privileges, parent of orphans, no dumps (nor ptrace by its own children), and a
+/// system-call filter: no socket family but AF_UNIX, no io_uring, no namespaces, mounts, ptrace,
+/// bpf or perf. uid absent: stays the user it is. Error: which step failed.
 Result<void, std::string> confine_to_agent(std::optional<uid_t> uid, const AgentLimits& limits,
                                            const std::vector<std::string>& owned);
 

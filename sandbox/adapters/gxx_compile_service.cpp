@@ -20,6 +20,19 @@ namespace fs = std::filesystem;
 using Failed = tl::unexpected<CompileError>;
 using Done = Result<void, CompileError>;
 
+/// Compiler time that one compilation has left. It runs only while compilers do: the wait for a
+/// slot or for somebody else's object is not the agent's.
+struct Budget {
+  Duration left;
+};
+
+/// A file that the compiler made; nothing if it made none, or something else under that name.
+std::string made_file(const fs::path& path) {
+  std::error_code failed;
+  if (!fs::is_regular_file(fs::symlink_status(path, failed))) return {};
+  return read_file(path).value_or("");
+}
+
 /// What became of one translation unit.
 struct UnitState {
   Result<CachedObject, CompileError> object = tl::unexpected(CompileError{});
@@ -100,12 +113,13 @@ class GxxCompileService final : public CompileService {
                                                    StopSource& stop) {
     if (auto ready = co_await prepare_headers(stop); !ready) co_return Failed(ready.error());
     std::vector<UnitState> states(plan.units.size());
+    Budget budget{settings_.total_limit};
     StopSource stop_units;
     const auto hook = stop.on_stop([&] { stop_units.request(StopReason::requested); });
     Gate gate(strand_, stop_units);
     for (std::size_t i = 0; i < states.size(); ++i)
       std::ignore = gate.spawn(plan.units[i].source->path,
-                               compile_unit(plan.units[i], states[i], stop_units));
+                               compile_unit(plan.units[i], states[i], budget, stop_units));
     co_await gate.join();
     bool all = true;
     for (auto& state : states) {
@@ -120,7 +134,7 @@ class GxxCompileService final : public CompileService {
   }
 
   /// Sets state: the object, or an empty one with diagnostics, or why it could not be tried.
-  Task<> compile_unit(const CompileUnit& unit, UnitState& state, StopSource& stop) {
+  Task<> compile_unit(const CompileUnit& unit, UnitState& state, Budget& budget, StopSource& stop) {
     // Held until the object is stored: whoever else wants the same one waits and finds it.
     const auto same = co_await FileLock::acquire({cache_.lock_of(unit.key)}, clock_, stop);
     if (auto cached = cache_.object(unit.key)) {
@@ -133,6 +147,10 @@ class GxxCompileService final : public CompileService {
       state.object = stopped_or_full(stop);
       co_return;
     }
+    if (budget.left <= Duration::zero()) {
+      state.object = CachedObject{{}, over_budget(unit.source->path)};
+      co_return;
+    }
     Scratch scratch(settings_.scratch_directory);
     if (const auto laid = scratch.lay(unit.visible); !laid) {
       state.object = no_space(laid.error().message);
@@ -142,20 +160,28 @@ class GxxCompileService final : public CompileService {
                     false,     settings_.object_limit};
     run.torch = unit.kind == CompileUnit::Kind::binding;
     if (run.torch) run.headers = cache_.header_place(facts_->id);
+    const auto start = clock_.now();
     auto end =
         co_await run_compiler(strand_, clock_, host_, settings_, *facts_, std::move(run), stop);
+    budget.left -= clock_.now() - start;
     if (!end) {
       state.object = Failed(end.error());
       co_return;
     }
     CachedObject object{{}, std::move(end->diagnostics)};
-    if (end->ok) object.content = read_file(scratch.output() / "object.o").value_or("");
+    if (end->ok) object.content = made_file(scratch.output() / "object.o");
     if (!object.content.empty())
       if (const auto kept = cache_.keep_object(unit.key, object); !kept) {
         state.object = no_space(kept.error().message);
         co_return;
       }
     state.object = std::move(object);
+  }
+
+  std::string over_budget(const std::string& path) const {
+    return path + ": not compiled: the compilers of one compilation have " +
+           std::to_string(settings_.total_limit.count()) +
+           " s together, and they are used up; write fewer or simpler files\n";
   }
 
   static tl::unexpected<CompileError> stopped_or_full(const StopSource& stop) {
@@ -181,8 +207,7 @@ class GxxCompileService final : public CompileService {
     auto end =
         co_await run_compiler(strand_, clock_, host_, settings_, *facts_, std::move(run), stop);
     if (!end) co_return Failed(end.error());
-    CachedObject library{read_file(scratch.output() / "cuda_extension.so").value_or(""),
-                         outcome.diagnostics};
+    CachedObject library{made_file(scratch.output() / "cuda_extension.so"), outcome.diagnostics};
     outcome.diagnostics = tidy_diagnostics(outcome.diagnostics + end->diagnostics);
     if (!end->ok) co_return outcome;
     if (const auto sane = check_library(library.content); !sane) {
@@ -197,7 +222,7 @@ class GxxCompileService final : public CompileService {
 
   Result<void, std::string> check_library(const std::string& library) const {
     if (library.size() > kMaxLibraryBytes)
-      return tl::unexpected(std::string("the library is larger than 12 MiB; make it smaller"));
+      return tl::unexpected(std::string("the library is larger than 11 MiB; make it smaller"));
     const auto summary = read_elf(library);
     if (!summary) return tl::unexpected(summary.error());
     std::vector<std::string> known;

@@ -25,6 +25,8 @@ struct CompileSettings {
   std::optional<uid_t> compile_uid;         ///< the compiler's user, where we are root
   bool allow_reduced = false;               ///< without bubblewrap: compile all the same
   std::chrono::seconds object_limit{60};
+  std::chrono::seconds total_limit{
+      120};  ///< compiler time of one compilation; none starts after it
   std::chrono::seconds header_limit{300};
   unsigned slots = 0;  ///< compilers at once; 0: one a core
 };

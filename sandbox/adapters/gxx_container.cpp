@@ -64,6 +64,7 @@ std::vector<std::string> command_line(const HostFacts& host, const CompileSettin
   }
   argv.insert(argv.end(), run.argv.begin(), run.argv.end());
   ContainerSpec spec;
+  spec.bwrap = host.bwrap;
   spec.user_namespace = !host.root;
   spec.may_switch_user = switch_user;
   spec.working_directory = kSourcePlace;

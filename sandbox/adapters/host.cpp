@@ -65,6 +65,7 @@ Ran run(const std::vector<std::string>& argv) {
 
 void probe_containers(HostFacts& facts) {
   ContainerSpec spec;
+  spec.bwrap = facts.bwrap;
   spec.command = {"/usr/bin/true"};
   spec.user_namespace = !facts.root;
   spec.may_switch_user = facts.root;
@@ -84,8 +85,9 @@ void probe_containers(HostFacts& facts) {
 
 }  // namespace
 
-HostFacts probe_host() {
+HostFacts probe_host(const std::string& bwrap) {
   HostFacts facts;
+  facts.bwrap = bwrap;
   facts.root = ::geteuid() == 0;
   facts.system = system_mounts();
   probe_containers(facts);

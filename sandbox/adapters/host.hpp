@@ -15,6 +15,7 @@ namespace swage::sandbox {
 /// What of the isolation this machine permits. Probed once at start.
 struct HostFacts {
   bool root = false;              ///< may become other users and mount without a user namespace
+  std::string bwrap;              ///< the program
   bool containers = false;        ///< bubblewrap ran a command in new namespaces
   std::string container_problem;  ///< what bubblewrap said otherwise, with the remedy
   std::vector<std::filesystem::path> cgroup_parents;  ///< where groups of ours may be made
@@ -24,7 +25,7 @@ struct HostFacts {
 };
 
 /// Tries things out: starts one bubblewrap container, makes and removes one control group.
-/// Takes about 20 ms; blocks.
-HostFacts probe_host();
+/// Takes about 20 ms; blocks. bwrap: full path of bubblewrap.
+HostFacts probe_host(const std::string& bwrap = "/usr/bin/bwrap");
 
 }  // namespace swage::sandbox

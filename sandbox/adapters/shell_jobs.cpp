@@ -9,6 +9,7 @@
 #include <boost/asio/buffer.hpp>
 #include <cerrno>
 #include <cstring>
+#include <fstream>
 
 namespace swage::sandbox {
 namespace {
@@ -41,6 +42,14 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
   return out;
 }
 
+std::vector<pid_t> own_children() {
+  const auto self = std::to_string(::getpid());
+  std::ifstream in("/proc/self/task/" + self + "/children");
+  std::vector<pid_t> out;
+  for (pid_t child = 0; in >> child;) out.push_back(child);
+  return out;
+}
+
 }  // namespace
 
 ShellJobs::ShellJobs(asio::any_io_executor strand) : strand_(strand), children_(strand, SIGCHLD) {
@@ -48,9 +57,14 @@ ShellJobs::ShellJobs(asio::any_io_executor strand) : strand_(strand), children_(
 }
 
 void ShellJobs::stop() {
-  for (const auto& [pid, job] : running_) ::kill(-pid, SIGKILL);
   boost::system::error_code ignored;
   children_.cancel(ignored);
+  // An orphan becomes our child (process 1, or child subreaper): until there are none, none is
+  // left.
+  for (auto children = own_children(); !children.empty(); children = own_children()) {
+    for (const auto child : children) ::kill(child, SIGKILL);
+    for (const auto child : children) ::waitpid(child, nullptr, 0);
+  }
 }
 
 void ShellJobs::await_children() {

@@ -49,6 +49,7 @@ class ShellJobs {
   static void kill(const ShellJob& job);
   /// Reads what already lies in the pipe of a job that has ended.
   static void drain(ShellJob& job);
+  /// Ends every process below this one, those too that left their groups, and lets no job wait on.
   void stop();
 
  private:

@@ -20,8 +20,9 @@ struct WorkFile {
 
 inline constexpr std::size_t kMaxBundleFiles = 64;
 inline constexpr std::size_t kMaxFileBytes = std::size_t{1} << 20;
-/// A bundle travels in one gRPC message of at most 16 MiB, so a library must leave room for files.
-inline constexpr std::size_t kMaxLibraryBytes = std::size_t{12} << 20;
+/// A bundle travels in one gRPC message of at most 16 MiB: files and library share it.
+inline constexpr std::size_t kMaxFilesBytes = std::size_t{4} << 20;
+inline constexpr std::size_t kMaxLibraryBytes = std::size_t{11} << 20;
 
 /// The canonical manifest: `path mode size sha256\n` a file, sorted by path; then, unless `library`
 /// is empty, `library 0444 size sha256\n`. mode: four octal digits.
@@ -34,8 +35,8 @@ std::string work_digest(std::vector<WorkFile> agent_files);
 /// Whether a path may stand in a bundle. Error: one sentence.
 Result<void, std::string> check_bundle_path(std::string_view path);
 
-/// Counts, sizes and paths against the limits above; no path twice. Error: one sentence that says
-/// what to remove.
+/// Counts, sizes (each and together) and paths against the limits above; no path twice. Error: one
+/// sentence that says what to remove.
 Result<void, std::string> check_bundle_files(const std::vector<WorkFile>& files);
 
 }  // namespace swage::sandbox

@@ -54,6 +54,7 @@ void read_own(Fields& fields, SandboxConfig& out) {
   out.compile_uid = uid_field(fields, "compile_uid");
   out.wall_clock = std::chrono::seconds(
       fields.integer("wall_clock_seconds", out.wall_clock.count(), 1, 10'000'000));
+  out.bubblewrap = fields.text("bubblewrap", out.bubblewrap);
   out.allow_reduced = fields.boolean("allow_reduced", false);
   out.compile_slots = static_cast<unsigned>(fields.integer("compile_slots", 0, 0, 4096));
   read_limits(fields.object("limits"), out);

@@ -26,10 +26,11 @@ struct SandboxConfig {
   std::filesystem::path header_cache_directory;  ///< precompiled header; default: the one above
   std::filesystem::path template_directory;      ///< default: <bin>/../share/swage/sandbox/template
   Toolchain toolchain;                           ///< {cxx, torch_directory, python}
-  std::optional<uid_t> agent_uid;    ///< the agent's user; needs root; differs between sandboxes
+  std::optional<uid_t> agent_uid;    ///< the agent's user; needs root; default 64006; one a sandbox
   std::optional<uid_t> compile_uid;  ///< the compiler's user; needs root; default 64005
-  std::chrono::seconds wall_clock{7200};  ///< of the rollout; the sandbox lives 2,400 s longer
-  bool allow_reduced = false;             ///< go on without bubblewrap
+  std::chrono::seconds wall_clock{7200};      ///< of the rollout; the sandbox lives 2,400 s longer
+  std::string bubblewrap = "/usr/bin/bwrap";  ///< full path of the program
+  bool allow_reduced = false;                 ///< go on without bubblewrap
   AgentLimits limits;
   std::uint64_t memory_bytes = std::uint64_t{4} << 30;       ///< all the agent's processes together
   std::uint64_t work_bytes = std::uint64_t{256} << 20;       ///< of /workspace/task

@@ -55,8 +55,8 @@ class Runner {
       handle(*message);
     }
     for (const auto& [id, control] : controls_) control->stop.request(StopReason::requested);
-    jobs_.stop();
     co_await calls_.join();
+    jobs_.stop();
   }
 
  private:

@@ -15,7 +15,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kMissing = 69, kNotWritable = 74;
-constexpr uid_t kCompileUid = 64005;
+constexpr uid_t kCompileUid = 64005, kAgentUid = 64006;
 constexpr auto kAfterWallClock = std::chrono::seconds(2400);  // so that the last score fits
 constexpr auto kShutdownGrace = std::chrono::milliseconds(500);
 
@@ -102,7 +102,8 @@ void remove_stale_socket(const std::string& listen) {
 
 Task<int> serve(asio::any_io_executor strand, SandboxConfig config, fs::path program,
                 StopSource& stop) {
-  const auto host = probe_host();
+  const auto host = probe_host(config.bubblewrap);
+  if (host.root && !config.agent_uid) config.agent_uid = kAgentUid;
   if (!host.containers && !config.allow_reduced) co_return fail(kMissing, host.container_problem);
   if (!host.full()) {
     std::string missing;

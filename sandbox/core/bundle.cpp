@@ -67,12 +67,17 @@ Result<void, std::string> check_bundle_files(const std::vector<WorkFile>& files)
     return tl::unexpected("There are " + std::to_string(files.size()) +
                           " files to hand in and 64 is the most; remove what is not needed.");
   std::vector<std::string_view> paths;
+  std::size_t bytes = 0;
   for (const auto& file : files) {
     if (auto ok = check_bundle_path(file.path); !ok) return ok;
     if (file.content.size() > kMaxFileBytes)
       return tl::unexpected("`" + file.path + "` is larger than 1 MiB; make it smaller.");
     paths.push_back(file.path);
+    bytes += file.content.size();
   }
+  if (bytes > kMaxFilesBytes)
+    return tl::unexpected(
+        std::string("The files to hand in are larger than 4 MiB together; make them smaller."));
   std::ranges::sort(paths);
   const auto twice = std::ranges::adjacent_find(paths);
   if (twice != paths.end())

@@ -22,7 +22,7 @@ struct Mount {
 /// A bubblewrap container: own process, network, IPC, UTS and mount namespaces, nothing of the host
 /// but what is mounted, its root read-only.
 struct ContainerSpec {
-  std::string bwrap = "/usr/bin/bwrap";
+  std::string bwrap;              ///< full path of the program
   std::vector<Mount> mounts;      ///< after the system's own
   std::string working_directory;  ///< inside
   std::vector<std::string> command;

@@ -160,5 +160,27 @@ TEST_F(Compile, WithoutAnAnswerTheAgentIsToldThatItSaysNothing) {
   EXPECT_THAT(verified.text(), EndsWith("[exit code 3]"));
 }
 
+TEST_F(Compile, FilesThatDoNotFitIntoABundleAreNamedAndNothingIsJudged) {
+  sandbox_.bash("for i in 1 2 3 4 5; do head -c 1000000 /dev/zero | tr '\\0' ' ' > m$i.py; done");
+  EXPECT_THAT(compile().text(), HasSubstr("larger than 4 MiB together"));
+  sandbox_.bash("rm m*.py; head -c 2000000 /dev/zero > kernels/big.cpp");
+  EXPECT_THAT(compile().text(), HasSubstr("`kernels/big.cpp` is larger than 1 MiB"));
+  EXPECT_THAT(sandbox_.pack().bundle().compile_error(), HasSubstr("larger than 1 MiB"));
+}
+
+TEST_F(Compile, AProfileIsAScoreWhereThePresetSaysSo) {
+  SandboxUnderTest scoring;
+  scoring.begin(true);
+  scoring.call("Write", {{"file_path", "/workspace/task/kernels/relu.cpp"}, {"content", kKernel}});
+  scoring.call("Write",
+               {{"file_path", "/workspace/task/kernels/relu_binding.cpp"}, {"content", kBinding}});
+  v1::EvaluationMode mode = v1::EVALUATION_MODE_UNSPECIFIED;
+  scoring.bash("python3 -m utils.profiling", 60'000, [&](const v1::EvaluationAsk& ask) {
+    mode = ask.mode();
+    return passing_answer(ask);
+  });
+  EXPECT_EQ(mode, v1::EVALUATION_MODE_SCORE);
+}
+
 }  // namespace
 }  // namespace swage::sandbox

@@ -1,4 +1,8 @@
 #include <gmock/gmock.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include <fstream>
 
 #include "tests/integration/sandbox/sandbox_client.hpp"
 
@@ -101,12 +105,44 @@ TEST_F(Isolation, ABackgroundProcessThatHidesEndsWithTheSession) {
   EXPECT_TRUE(eventually([&] { return !alive(runner); }));  // process 1: the kernel ends the rest
 }
 
-TEST(IsolationRefused, WithoutBubblewrapItDoesNotStartUnlessAllowed) {
-  // A PATH cannot hide it: the program is asked for by its full name. So only the allowed half is
-  // shown here, on a machine where bubblewrap works: the field is accepted and changes nothing.
-  SandboxUnderTest sandbox([](nlohmann::json& config) { config["allow_reduced"] = true; });
-  sandbox.begin();
-  EXPECT_EQ(sandbox.bash("pwd").text(), "/workspace/task\n");
+/// Stands in for bubblewrap on a machine whose kernel does not permit it.
+void refuse_containers(nlohmann::json& config) {
+  const auto program = config["root_directory"].get<std::string>() + "-bwrap";
+  std::ofstream(program)
+      << "#!/bin/sh\necho 'bwrap: No permissions to create new namespace' >&2\nexit 1\n";
+  ASSERT_EQ(::chmod(program.c_str(), 0755), 0);
+  config["bubblewrap"] = program;
+}
+
+TEST(ReducedIsolation, WithoutBubblewrapItDoesNotStartAndSaysWhatToDo) {
+  SandboxUnderTest refused(refuse_containers);
+  EXPECT_EQ(WEXITSTATUS(refused.stop()), 69);
+  EXPECT_THAT(refused.log(), HasSubstr("bubblewrap is not permitted here (bwrap: No permissions"));
+  EXPECT_THAT(refused.log(), HasSubstr("allow user namespaces"));
+  SandboxUnderTest absent([](nlohmann::json& config) { config["bubblewrap"] = "/nowhere/bwrap"; });
+  EXPECT_EQ(WEXITSTATUS(absent.stop()), 69);
+  EXPECT_THAT(absent.log(), HasSubstr("install the package bubblewrap"));
+}
+
+TEST(ReducedIsolation, WhereItIsAllowedTheMissingLayerIsNamedAndTheToolsWork) {
+  SandboxUnderTest sandbox([](nlohmann::json& config) {
+    refuse_containers(config);
+    config["allow_reduced"] = true;
+  });
+  v1::HelloResponse facts;
+  ASSERT_TRUE(sandbox.hello("abc-agentic-1-1", &facts).ok());
+  EXPECT_EQ(facts.isolation(), "reduced");
+  EXPECT_THAT(facts.missing(), testing::Contains("namespaces"));
+  EXPECT_FALSE(sandbox.lay());  // laid, but not at the usual place
+  const auto started = sandbox.bash("ls model.py; setsid sleep 1000 > /dev/null 2>&1 & echo $!");
+  EXPECT_THAT(started.text(), HasSubstr("model.py\n"));
+  EXPECT_THAT(sandbox.call("Read", {{"file_path", "/etc/passwd"}}).text(), HasSubstr("outside"));
+  EXPECT_THAT(sandbox.bash("python3 -m utils.verification").text(),
+              HasSubstr("nothing to compile"));
+  const pid_t hidden = std::stoi(started.text().substr(started.text().find('\n') + 1));
+  ASSERT_TRUE(alive(hidden));
+  EXPECT_TRUE(sandbox.finish().ok());
+  EXPECT_TRUE(eventually([&] { return !alive(hidden); }));
 }
 
 }  // namespace

@@ -132,7 +132,7 @@ grpc::Status SandboxUnderTest::hello(const std::string& rollout, v1::HelloRespon
   return stub_->Hello(&context, request, reply != nullptr ? reply : &ignored);
 }
 
-bool SandboxUnderTest::lay(bool profile_scores) {
+bool SandboxUnderTest::lay(bool profile_scores, const std::function<void(v1::Task&)>& change) {
   context_ = std::make_unique<grpc::ClientContext>();
   context_->AddMetadata("authorization", std::string("Bearer ") + kToken);
   context_->set_deadline(std::chrono::system_clock::now() + 280s);
@@ -143,6 +143,7 @@ bool SandboxUnderTest::lay(bool profile_scores) {
   task->set_source(kModel);
   task->set_digest(sha256_hex(kModel));
   task->set_device_kind("cpu");
+  if (change) change(*task);
   down.mutable_lay()->set_profile_scores(profile_scores);
   send(down);
   v1::SessionUp up;

@@ -40,7 +40,7 @@ class SandboxUnderTest {
   grpc::Status hello(const std::string& rollout, v1::HelloResponse* reply = nullptr,
                      const std::string& token = kToken);
   /// Opens the session and lays a task; false when the sandbox refuses: then finish() says why.
-  bool lay(bool profile_scores = false);
+  bool lay(bool profile_scores = false, const std::function<void(v1::Task&)>& change = {});
   /// hello + lay, checked.
   void begin(bool profile_scores = false);
 

@@ -1,5 +1,8 @@
 #include <gmock/gmock.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <fstream>
 
@@ -74,13 +77,51 @@ TEST(Sandboxd, TheDigestFollowsTheAgentsSourcesAndNothingElse) {
 }
 
 TEST(Sandboxd, ATaskWhoseSourceIsNotWhatItsDigestSaysIsRefused) {
+  SandboxUnderTest sandbox;
+  ASSERT_TRUE(sandbox.hello("abc-agentic-1-1").ok());
+  EXPECT_FALSE(sandbox.lay(false, [](v1::Task& task) { task.set_source(task.source() + "\n"); }));
+  const auto status = sandbox.finish();
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+  EXPECT_THAT(status.error_message(), HasSubstr("does not have its digest"));
+}
+
+TEST(Sandboxd, AMissingTemplateIsNamedWithTheRemedy) {
   SandboxUnderTest sandbox(
       [](nlohmann::json& config) { config["template_directory"] = "/nowhere"; });
   ASSERT_TRUE(sandbox.hello("abc-agentic-1-1").ok());
   EXPECT_FALSE(sandbox.lay());
-  const auto status = sandbox.finish();
-  EXPECT_EQ(status.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
-  EXPECT_THAT(status.error_message(), HasSubstr("set template_directory"));
+  EXPECT_THAT(sandbox.finish().error_message(), HasSubstr("set template_directory"));
+}
+
+TEST(Sandboxd, AnAddressInUseIsNamedAndLeavesNothingBehind) {
+  const int busy = ::socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  ASSERT_EQ(::bind(busy, reinterpret_cast<sockaddr*>(&address), size), 0);
+  ASSERT_EQ(::listen(busy, 1), 0);
+  ::getsockname(busy, reinterpret_cast<sockaddr*>(&address), &size);
+  const auto listen = "127.0.0.1:" + std::to_string(ntohs(address.sin_port));
+  SandboxUnderTest sandbox([&](nlohmann::json& config) { config["listen"] = listen; });
+  EXPECT_EQ(WEXITSTATUS(sandbox.stop()), 69);
+  EXPECT_THAT(sandbox.log(), HasSubstr("cannot listen on " + listen));
+  ::close(busy);
+}
+
+TEST(Sandboxd, ARootDirectoryThatCannotBeMadeIsNamed) {
+  SandboxUnderTest sandbox(
+      [](nlohmann::json& config) { config["root_directory"] = "/proc/swage-cannot-be"; });
+  EXPECT_EQ(WEXITSTATUS(sandbox.stop()), 74);
+  EXPECT_THAT(sandbox.log(), HasSubstr("cannot make /proc/swage-cannot-be"));
+}
+
+TEST(Sandboxd, ASecondSessionIsRefused) {
+  SandboxUnderTest sandbox;
+  sandbox.begin();
+  EXPECT_TRUE(sandbox.finish().ok());
+  EXPECT_FALSE(sandbox.lay());
+  EXPECT_THAT(sandbox.finish().error_message(), HasSubstr("one session a sandbox"));
 }
 
 TEST(Sandboxd, AnUnknownFieldInItsConfigurationIsNamed) {

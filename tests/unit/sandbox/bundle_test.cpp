@@ -38,6 +38,11 @@ TEST(Bundle, SixtyFourFilesOfOneMebibyteAreTheMost) {
   files[0].content.clear();
   files.push_back({"one_more", 0644, ""});
   EXPECT_THAT(check_bundle_files(files).error(), HasSubstr("64 is the most"));
+  for (std::size_t i = 0; i < 4; ++i) files[i].content.assign(kMaxFileBytes, 'x');
+  files.pop_back();
+  EXPECT_TRUE(check_bundle_files(files));
+  files[4].content = "x";
+  EXPECT_THAT(check_bundle_files(files).error(), HasSubstr("4 MiB together"));
   EXPECT_THAT(check_bundle_files({kFiles[0], kFiles[0]}).error(), HasSubstr("twice"));
 }
 
