@@ -17,10 +17,21 @@ struct StepRow {
   std::uint64_t weight_version = 0;
   std::uint64_t trajectories = 0;
   std::uint64_t tokens = 0;  ///< policy tokens
-  std::optional<double> reward_mean, length_mean, turns_mean, truncated_share;
-  std::optional<double> policy_loss, value_loss, entropy, kl_behaviour, clip_low, clip_high;
-  std::optional<double> explained_variance, grad_norm_actor, grad_norm_critic;
-  std::optional<double> effective_sample_size, learning_rate;
+  std::optional<double> reward_mean = {};
+  std::optional<double> length_mean = {};
+  std::optional<double> turns_mean = {};
+  std::optional<double> truncated_share = {};
+  std::optional<double> policy_loss = {};
+  std::optional<double> value_loss = {};
+  std::optional<double> entropy = {};
+  std::optional<double> kl_behaviour = {};
+  std::optional<double> clip_low = {};
+  std::optional<double> clip_high = {};
+  std::optional<double> explained_variance = {};
+  std::optional<double> grad_norm_actor = {};
+  std::optional<double> grad_norm_critic = {};
+  std::optional<double> effective_sample_size = {};
+  std::optional<double> learning_rate = {};
   std::uint64_t staleness_max = 0;
   bool skipped = false;
   double wall_seconds = 0;   ///< the step took

@@ -20,8 +20,8 @@ struct BatchQuestion {
   std::uint64_t step = 0;   ///< s, optimiser steps done in this stage
   std::uint32_t batch = 1;  ///< B
   std::uint32_t group_size = 1;
-  std::uint32_t staleness = 0;                ///< eta
-  std::vector<std::uint64_t> running_starts;  ///< of rollouts that are not accepted yet
+  std::uint32_t staleness = 0;                     ///< eta
+  std::vector<std::uint64_t> running_starts = {};  ///< of rollouts that are not accepted yet
 };
 
 /// The next batch: the B oldest-started complete groups' trajectories, oldest group first, members

@@ -103,7 +103,7 @@ class TorchEngine final : public InferenceEngine {
 
   void loop() {
     at::set_num_threads(options_.threads);
-    runner_.emplace(options_.model, limits_of(options_).pages);
+    runner_ = std::make_unique<StepRunner>(options_.model, limits_of(options_).pages);
     while (run_jobs()) {
       scheduler_.expire(steady_clock::now());
       deliver();
@@ -167,7 +167,7 @@ class TorchEngine final : public InferenceEngine {
   const EngineOptions options_;
   EngineObserver& observer_;
   Scheduler scheduler_;
-  std::optional<StepRunner> runner_;
+  std::unique_ptr<StepRunner> runner_;  // made on the engine's thread
   std::unordered_map<RequestId, std::shared_ptr<TokenSink>> sinks_;
 
   mutable std::mutex mutex_;

@@ -28,7 +28,7 @@ namespace swage::test {
 class ControlServer final : public v1::Control::CallbackService {
  public:
   ControlServer(ServiceHome home, asio::any_io_executor strand)
-      : to_send(std::move(strand)), home_(std::move(home)) {}
+      : to_send(strand), home_(std::move(home)) {}
   grpc::ServerBidiReactor<v1::LearnerMessage, v1::ControllerCommand>* Attach(
       grpc::CallbackServerContext* context) override;
 
