@@ -13,7 +13,7 @@ target_compile_options(swage_options INTERFACE -Wall -Wextra -Wpedantic -Wconver
 target_compile_definitions(swage_options INTERFACE BOOST_ASIO_HAS_CO_AWAIT=1
                                                    BOOST_ASIO_NO_DEPRECATED
                                                    BOOST_BIND_GLOBAL_PLACEHOLDERS)
-option(SWAGE_WERROR "Warnings are errors" OFF)
+option(SWAGE_WERROR "Warnings are errors" ON)
 if(SWAGE_WERROR)
   target_compile_options(swage_options INTERFACE -Werror)
 endif()
