@@ -10,7 +10,7 @@ export CCACHE_SLOPPINESS ?= pch_defines,time_macros,include_file_mtime,include_f
 export CCACHE_MAXSIZE ?= 10G
 
 .DEFAULT_GOAL := help
-.PHONY: help setup doctor build quickstart test test-unit test-sanitizers faults format lint tidy clean
+.PHONY: help setup doctor build quickstart test test-unit test-sanitizers test-learning faults format lint tidy clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -21,8 +21,8 @@ setup: ## install what is missing (Debian 12; root or sudo)
 doctor: ## say what this machine lacks
 	@tools/doctor.sh
 
-$(BUILD)/build.ninja: | setup
-	@cmake --preset $(PRESET)
+$(BUILD)/build.ninja: CMakePresets.json | setup
+	@cmake --preset $(PRESET) && touch $@
 
 build: setup $(BUILD)/build.ninja ## build everything (PRESET=dev)
 	@ninja -C $(BUILD) -j $(JOBS)
@@ -41,6 +41,9 @@ test-sanitizers: setup ## address, undefined-behaviour and thread sanitizers
 
 faults: setup ## kill -9 of every process of a running system (slow)
 	@python3 tools/run_tests.py faults
+
+test-learning: setup ## the reward rises over three seeds (slow: half an hour)
+	@python3 tools/run_tests.py learning
 
 lint: setup ## format, architecture, metrics, Python
 	@python3 tools/run_tests.py lint

@@ -201,6 +201,12 @@ def faults(tally: Tally) -> None:
         run_pytest(tally, "tests/system")
 
 
+def learning(tally: Tally) -> None:
+    """The reward rises over three seeds, and stands still without learning rates (slow)."""
+    if build(PRESET, tally):
+        run_pytest(tally, "tests/learning", "-s")
+
+
 GROUPS: dict[str, list[Callable[[Tally], None]]] = {
     "lint": [formatting, architecture],
     "tidy": [tidy],
@@ -209,6 +215,7 @@ GROUPS: dict[str, list[Callable[[Tally], None]]] = {
     "sanitizers": [sanitizers],
     "system": [system],
     "faults": [faults],
+    "learning": [learning],
     "all": [formatting, architecture, unit],
 }
 
