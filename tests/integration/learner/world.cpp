@@ -354,41 +354,36 @@ v1::Trajectory World::trajectory(const std::string& id, v1::Stage stage, std::ui
   return t;
 }
 
+void World::feed_one() {
+  const auto& s = control->status;
+  const auto stage = s.stage();
+  const std::uint64_t wanted = stage == v1::STAGE_AGENTIC ? (s.step() + 1) * s.batch() : s.target();
+  const bool feeds =
+      stage == v1::STAGE_COLLECT || stage == v1::STAGE_EVALUATION || stage == v1::STAGE_AGENTIC;
+  const auto next = s.accepted();
+  if (!feeds || s.training() || s.has_pause() || next >= wanted) {
+    run.wait_until([] { return false; }, std::chrono::milliseconds(20));
+    return;
+  }
+  const auto group = next / s.group_size();
+  const auto member = static_cast<std::uint32_t>(next % s.group_size());
+  constexpr int kRewards[] = {1, 3, -1, 2};
+  std::string id = "aaaabbbb-agentic-";
+  if (stage == v1::STAGE_COLLECT) id = "aaaabbbb-collect-";
+  if (stage == v1::STAGE_EVALUATION) id = "aaaabbbb-eval" + std::to_string(s.stage_round()) + "-";
+  id += std::to_string(group) + "-" + std::to_string(member);
+  const auto answer = submit(trajectory(id, stage, group, member, kRewards[next % 4]));
+  ASSERT_NE(answer.code(), v1::SUBMIT_CODE_REJECTED) << answer.ShortDebugString();
+  run.wait_until([&] { return s.accepted() > next || s.stage() != stage; },
+                 std::chrono::seconds(10));
+}
+
 void World::feed_until(v1::Stage last, int seconds) {
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(seconds);
   const auto& s = control->status;
-  const auto name = [](v1::Stage stage, std::uint32_t round) {
-    switch (stage) {
-      case v1::STAGE_COLLECT:
-        return std::string("aaaabbbb-collect-");
-      case v1::STAGE_EVALUATION:
-        return "aaaabbbb-eval" + std::to_string(round) + "-";
-      default:
-        return std::string("aaaabbbb-agentic-");
-    }
-  };
   while (s.stage() != v1::STAGE_DONE && s.stage() != last) {
     ASSERT_LT(std::chrono::steady_clock::now(), end) << s.ShortDebugString() << "\n" << log();
-    const std::uint64_t wanted =
-        s.stage() == v1::STAGE_AGENTIC ? (s.step() + 1) * s.batch() : s.target();
-    const bool feeds = s.stage() == v1::STAGE_COLLECT || s.stage() == v1::STAGE_EVALUATION ||
-                       s.stage() == v1::STAGE_AGENTIC;
-    if (feeds && !s.training() && s.accepted() < wanted) {
-      const std::uint64_t size = s.group_size();
-      const auto next = s.accepted();
-      const auto stage = s.stage();
-      const auto group = next / size;
-      const auto member = static_cast<std::uint32_t>(next % size);
-      const int rewards[] = {1, 3, -1, 2};
-      const auto id =
-          name(stage, s.stage_round()) + std::to_string(group) + "-" + std::to_string(member);
-      const auto answer = submit(trajectory(id, stage, group, member, rewards[next % 4]));
-      ASSERT_NE(answer.code(), v1::SUBMIT_CODE_REJECTED) << answer.ShortDebugString();
-      run.wait_until([&] { return s.accepted() > next || s.stage() != stage; },
-                     std::chrono::seconds(10));
-    } else {
-      run.wait_until([] { return false; }, std::chrono::milliseconds(20));
-    }
+    ASSERT_NO_FATAL_FAILURE(feed_one());
   }
 }
 

@@ -75,7 +75,7 @@ class World {
 
   /// Starts the process with this configuration (merged into the defaults) and waits until it
   /// serves. False: it ended instead; exit_code() says how.
-  bool start(const nlohmann::json& changes = {});
+  bool start(const nlohmann::json& changes = nlohmann::json::object());
   void kill();      ///< SIGKILL, and waits for its end
   int terminate();  ///< SIGTERM; returns the exit code
   std::optional<int> exit_code();
@@ -97,6 +97,8 @@ class World {
   /// Everything that the learner waits for, until it is done or `last` is reached: the collected
   /// set, evaluation rounds, PPO batches. Rewards rise with the group number's parity.
   void feed_until(v1::Stage last, int seconds = 120);
+  /// The next trajectory that the learner waits for, if it waits for one; else a short while.
+  void feed_one();
 
   TaskRunner run;
   TempDirectory directory;
