@@ -21,7 +21,7 @@ def check_complete(run: LocalRun) -> None:
     ids = run.rollout_ids()
     assert len(ids) == len(set(ids)) == EXPECTED, ids
     assert summary["rollouts"] == EXPECTED
-    assert [stage["name"] if isinstance(stage, dict) else stage for stage in summary["stages"]]
+    assert [stage["stage"] for stage in summary["stages"]]
     uid = run.run_json()["run_uid"].replace("-", "")[:8]
     assert all(rollout.startswith(uid) for rollout in ids)
 
