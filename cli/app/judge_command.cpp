@@ -1,6 +1,7 @@
 #include "cli/app/judge_command.hpp"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <map>
@@ -91,7 +92,9 @@ void show_progress(const judge::Progress& progress) {
 
 int print(const JudgeOptions& options, const std::string& bytes) {
   const auto verdict = verdict_from_bytes(bytes);
-  std::printf("%s\n", options.json ? verdict.dump(2).c_str() : verdict_text(verdict).c_str());
+  const int indent = options.repeat > 1 ? -1 : 2;  // several records: one a line
+  std::printf("%s\n", options.json ? verdict.dump(indent).c_str() : verdict_text(verdict).c_str());
+  std::fflush(stdout);
   return verdict.value("code", "") == "ok" ? 0 : 1;
 }
 
@@ -104,11 +107,15 @@ Task<int> judge_once(asio::any_io_executor strand, StopSource& stop, JudgeOption
   if (!runner) co_return complain(kMissing, runner.error());
   const auto report = options.json ? [](judge::Progress) {}
                                    : +[](judge::Progress progress) { show_progress(progress); };
-  const auto verdict =
-      co_await worker::judge_locally(solution_of(options), *compiler, **runner, report, stop);
+  int code = 0;
+  for (int i = 0; i < options.repeat && !stop.stopping(); ++i) {
+    const auto verdict =
+        co_await worker::judge_locally(solution_of(options), *compiler, **runner, report, stop);
+    const int one = verdict ? print(options, *verdict) : complain(1, verdict.error());
+    code = std::max(code, one);
+  }
   co_await (*runner)->shut_down();
-  if (!verdict) co_return complain(1, verdict.error());
-  co_return print(options, *verdict);
+  co_return code;
 }
 
 }  // namespace
@@ -124,7 +131,11 @@ void add_judge_options(CLI::App& command, JudgeOptions& options) {
       ->capture_default_str();
   command.add_option("--precision", options.precision, "official")->capture_default_str();
   command.add_option("--seed", options.seed, "64 hex digits: the same inputs again");
-  command.add_flag("--json", options.json, "print the whole record as JSON");
+  command.add_option("--repeat", options.repeat, "judge so many times, with warm model hosts")
+      ->check(CLI::Range(1, 10'000))
+      ->capture_default_str();
+  command.add_flag("--json", options.json,
+                   "print the whole record as JSON (with --repeat: one record a line)");
 }
 
 int judge_command(const JudgeOptions& options) {

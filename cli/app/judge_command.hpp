@@ -14,14 +14,15 @@ struct JudgeOptions {
   std::string precision = "official";
   std::string rounds = "quick";  ///< quick: 12; full: until the intervals decide
   std::string seed;              ///< 64 hex digits
+  int repeat = 1;
   bool json = false;
 };
 
 /// Declares them on a subcommand.
 void add_judge_options(CLI::App& command, JudgeOptions& options);
 
-/// Compiles and judges one solution on this machine. Returns the exit code: 0 when the verdict is
-/// `ok`, 1 when it is another, 64 bad arguments, 69 something needed is missing.
+/// Compiles and judges one solution on this machine. Returns the exit code: 0 when every verdict
+/// is `ok`, 1 when one is not, 64 bad arguments, 69 something needed is missing.
 int judge_command(const JudgeOptions& options);
 
 }  // namespace swage::cli
