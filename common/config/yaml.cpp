@@ -45,7 +45,9 @@ class Converter {
         continue;
       }
       const auto& key = entry.first.Scalar();
-      const auto at = path.empty() ? key : path + "." + key;
+      std::string at = path;
+      if (!at.empty()) at += '.';
+      at += key;
       if (object.contains(key)) {
         fail(entry.first, at, "stands twice");
         continue;
