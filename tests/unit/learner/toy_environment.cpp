@@ -120,7 +120,7 @@ void learn_from(Trainer& trainer, const std::vector<Trajectory>& batch, const Le
   const auto targets = ppo_targets(all, trainer.values(sequences), learning, 64);
   for (std::uint32_t epoch = 0; epoch < learning.epochs; ++epoch) {
     trainer.critic_step(sequences, targets.critic, 3e-3);
-    trainer.actor_step(sequences, targets.actor, 3e-3);
+    trainer.actor_step(sequences, targets.actor, 1e-3);
   }
 }
 

@@ -8,7 +8,7 @@ namespace {
 class Toy : public ::testing::TestWithParam<std::uint64_t> {};
 
 TEST_P(Toy, IsLearnedFromChanceToNineTenthsOfTheMaximum) {
-  const auto outcome = learn_toy(GetParam(), 300);
+  const auto outcome = learn_toy(GetParam(), 400);
   EXPECT_LT(outcome.first, 0.3);
   EXPECT_GE(outcome.last, 0.9);
 }
