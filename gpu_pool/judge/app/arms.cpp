@@ -95,7 +95,8 @@ Result<Host*, Ending> Arms::spawn(Role role, const std::string& workspace) {
   hosts_.erase(role);
   Host& host = hosts_.emplace(role, Host(std::move(*parts))).first->second;
   const auto lacking = host.greet(settings_.plan.arena_bytes, settings_.guards.guardalloc, kBirth);
-  if (!lacking) return tl::unexpected(cannot("a host does not start: " + lacking.error().message));
+  if (!lacking)
+    return tl::unexpected(cannot("a host does not start: " + task_ending(lacking.error()).detail));
   for (const auto& layer : *lacking)
     if (std::ranges::find(missing_, layer) == missing_.end()) missing_.push_back(layer);
   return &host;

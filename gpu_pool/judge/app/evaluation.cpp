@@ -260,7 +260,8 @@ std::string Evaluation::run() {
   if (arms_.has(Role::candidate)) record_.log += arms_.host(Role::candidate).log();
   describe_machine();
   const bool known = task_is_new_ && record_.ending.code != Code::task_invalid;
-  if (known && guards_.admission) session_.facts(*task_);
+  // What was learned without a guard must not serve those who are judged with it.
+  if (known && guards_.admission && guards_.hidden) session_.facts(*task_);
   const bool keep_task_host = task_ && inputs_ && inputs_->distribution() == "opaque";
   const bool sound =
       record_.ending.code != Code::task_invalid && record_.ending.code != Code::infra_error;

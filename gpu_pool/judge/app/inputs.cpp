@@ -75,6 +75,7 @@ bool Inputs::can_be_hidden() const {
 
 Result<void, Ending> Inputs::write_hidden(Hidden which, std::uint64_t set, Room& room) {
   if (const auto usual = write(set, room); !usual) return usual;
+  if (!guards_.fresh || !guards_.seed) return {};
   for (std::size_t i = 0; i < tensors_.size(); ++i) {
     const Argument& argument = facts_->args[tensors_[i]];
     const TensorSpec& spec = *argument.tensor;

@@ -122,7 +122,9 @@ void fill_hidden(Hidden which, ElementType type, std::uint64_t row, std::uint64_
                  std::span<std::byte> buffer, std::uint64_t begin, std::uint64_t end) {
   check(begin % kFillBlock == 0 && row > 0 && is_floating(type), "a block of a floating tensor");
   const std::size_t size = size_of(type);
-  const auto total = static_cast<double>(buffer.size() / size);
+  const std::uint64_t elements = buffer.size() / size;
+  const bool calm = family_of(which) == 0 && elements >= 4 * kCalmElements;
+  const auto total = static_cast<double>(elements);
   Block normals;
   Block units;
   for (std::uint64_t at = begin; at < end; at += kFillBlock) {
@@ -141,6 +143,7 @@ void fill_hidden(Hidden which, ElementType type, std::uint64_t row, std::uint64_
       element.z = static_cast<double>(normals[place - at]);
       element.u = static_cast<double>(units[place - at]);
       element.part = static_cast<double>(place) / total;
+      if (calm && place < kCalmElements) continue;
       store_element(type, value_of(which, element), buffer.data() + place * size);
     }
   }

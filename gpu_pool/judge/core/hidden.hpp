@@ -32,6 +32,11 @@ inline constexpr std::size_t kHiddenCount = 12;
 std::string_view name_of(Hidden which);
 std::optional<Hidden> hidden_of(std::string_view name);
 
+/// Elements at the beginning that fill_hidden() leaves as they are where signs and sizes are at
+/// stake (large, constant_rows, alternating, rows_at_80), in tensors of at least four times as
+/// many: whoever looks at the beginning to find out what comes sees the usual inputs.
+inline constexpr std::uint64_t kCalmElements = 256;
+
 /// Fills the elements [begin, end) of a flat floating buffer whose rows have `row` elements (> 0).
 /// begin is a multiple of kFillBlock (recipe.hpp); bits depend on (which, row, key, position)
 /// alone.

@@ -64,7 +64,8 @@ JudgeBench::~JudgeBench() { state_->run(shut(*state_->runner), kPatience); }
 
 v1::Verdict JudgeBench::judge(judge::Mode mode, const std::string& task_source,
                               const std::map<std::string, std::string>& files,
-                              const std::string& library, bool one_machine) {
+                              const std::string& library, bool one_machine,
+                              const std::string& precision) {
   v1::Bundle bundle;
   for (const auto& [path, content] : files) {
     auto& file = *bundle.add_files();
@@ -81,7 +82,7 @@ v1::Verdict JudgeBench::judge(judge::Mode mode, const std::string& task_source,
   request.task_id = "bench";
   request.task_source = task_source;
   request.task_digest = sha256_hex(task_source);
-  request.precision = "official";
+  request.precision = precision;
   request.one_machine = one_machine;
   request.bundle = bundle.SerializeAsString();
   const auto outcome = state_->run(

@@ -24,7 +24,7 @@ class JudgeBench {
   /// One evaluation. `files` of the solution: path to content. `library` empty: it did not compile.
   v1::Verdict judge(judge::Mode mode, const std::string& task_source,
                     const std::map<std::string, std::string>& files, const std::string& library,
-                    bool one_machine = true);
+                    bool one_machine = true, const std::string& precision = "official");
   /// Whether the runner says that nothing of an evaluation is left.
   bool clear();
   /// The signature of the last verdict holds under the bench's key.
