@@ -25,9 +25,10 @@ using swage::testing::source_file;
 /// The one bench, made by the first case that needs it.
 std::unique_ptr<JudgeBench> shared;
 
-std::string library() {
-  static const std::string kLibrary = read_file(SWAGE_ATTACK_LIBRARY).value_or("");
-  return kLibrary;
+std::string library(const std::string& name) {
+  const auto content = read_file(std::string(SWAGE_ATTACK_LIBRARIES "/") + name + ".so");
+  check(content.has_value(), "a library of the suite is there: " + name);
+  return *content;
 }
 
 std::string code_of(const v1::Verdict& verdict) {
@@ -51,7 +52,7 @@ class Attack : public ::testing::Test {
 
   void TestBody() override {
     if (!shared) shared = std::make_unique<JudgeBench>();
-    const auto off = run(fixture_.guards, fixture_.task, fixture_.model_new);
+    const auto off = run(fixture_.guards, fixture_.task, fixture_.model_new, fixture_.library);
     expect(off, fixture_.off, "with the guards off");
     if (!joined(fixture_.guards).empty()) {
       EXPECT_THAT(off.trust().missing(), ::testing::Contains("testing"));
@@ -60,14 +61,14 @@ class Attack : public ::testing::Test {
       if (fixture_.guards.size() == 1) break;
       auto others = fixture_.guards;
       std::erase(others, guard);
-      const auto alone = run(others, fixture_.task, fixture_.model_new);
+      const auto alone = run(others, fixture_.task, fixture_.model_new, fixture_.library);
       EXPECT_NE(code_of(alone), "ok") << guard << " alone";
     }
-    const auto on = run({}, fixture_.task, fixture_.model_new);
+    const auto on = run({}, fixture_.task, fixture_.model_new, fixture_.library);
     expect(on, fixture_.on, "with all guards on");
     EXPECT_THAT(on.detail(), ::testing::HasSubstr(fixture_.detail));
     EXPECT_TRUE(shared->clear()) << "something of the attack is left";
-    const auto twin = run({}, fixture_.twin_task, fixture_.twin);
+    const auto twin = run({}, fixture_.twin_task, fixture_.twin, "cuda_extension");
     expect(twin, {"ok"}, "the honest twin");
     EXPECT_EQ(twin.policy_size(), 0);
     if (fixture_.mode == "score") {
@@ -77,12 +78,12 @@ class Attack : public ::testing::Test {
 
  private:
   v1::Verdict run(const std::vector<std::string>& off, const std::string& task,
-                  const std::string& model_new) {
+                  const std::string& model_new, const std::string& library_name) {
     shared->switch_off(joined(off));
     const bool lenient = std::ranges::find(off, "precision") != off.end();
     const auto mode = fixture_.mode == "score" ? judge::Mode::score : judge::Mode::verify;
     auto verdict = shared->judge(mode, source_file("tests/attacks/tasks/" + task + ".py"),
-                                 {{"model_new.py", model_new}}, library(), true,
+                                 {{"model_new.py", model_new}}, library(library_name), true,
                                  lenient ? "official" : fixture_.precision);
     shared->switch_off("");
     return verdict;

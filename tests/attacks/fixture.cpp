@@ -34,6 +34,7 @@ Result<Fixture, std::string> read_fixture(const fs::path& folder) {
   out.task = yaml["task"].get<std::string>();
   out.twin_task = yaml.value("twin_task", out.task);
   out.mode = yaml["mode"].get<std::string>();
+  out.library = yaml.value("library", "cuda_extension");
   out.precision = yaml.value("precision", "official");
   out.guards = yaml["guards"].get<std::vector<std::string>>();
   out.off = expected_of(yaml["off"].get<std::string>());

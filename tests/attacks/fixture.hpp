@@ -24,6 +24,7 @@ struct Fixture {
   std::string twin_task;            ///< the repaired task of a task defect, else `task`
   std::string mode;                 ///< verify or score
   std::string precision;            ///< official or matched
+  std::string library;              ///< `cuda_extension` or `outside`; twins always use the former
   std::vector<std::string> guards;  ///< `off` switches off all; each alone must do as well
   Expected off;
   Expected on;

@@ -9,12 +9,20 @@ using judge::Guards;
 
 const std::map<std::string, bool Guards::*, std::less<>>& switches() {
   static const std::map<std::string, bool Guards::*, std::less<>> kSwitches{
-      {"fresh", &Guards::fresh},         {"seed", &Guards::seed},
-      {"readonly", &Guards::readonly},   {"held", &Guards::held},
-      {"exact", &Guards::exact},         {"finite", &Guards::finite},
-      {"hidden", &Guards::hidden},       {"timed", &Guards::timed},
-      {"weights", &Guards::weights},     {"guardalloc", &Guards::guardalloc},
-      {"admission", &Guards::admission}, {"dispatch", &Guards::dispatch}};
+      {"fresh", &Guards::fresh},
+      {"seed", &Guards::seed},
+      {"readonly", &Guards::readonly},
+      {"held", &Guards::held},
+      {"exact", &Guards::exact},
+      {"finite", &Guards::finite},
+      {"hidden", &Guards::hidden},
+      {"timed", &Guards::timed},
+      {"weights", &Guards::weights},
+      {"guardalloc", &Guards::guardalloc},
+      {"admission", &Guards::admission},
+      {"symbols", &Guards::symbols},
+      {"ast", &Guards::ast},
+      {"dispatch", &Guards::dispatch}};
   return kSwitches;
 }
 

@@ -69,6 +69,8 @@ std::string_view name_of(Role role) {
       return "candidate";
     case Role::reference:
       return "reference";
+    case Role::reader:
+      return "reader";
   }
   return "";
 }

@@ -151,7 +151,28 @@ Result<void, Ending> Arms::begin_candidate(const Solution& solution, const Known
   const auto host = spawn(Role::candidate, *folder);
   if (!host) return tl::unexpected(host.error());
   (*host)->send(load_message(task), {library_.get()});
+  if (!settings_.guards.ast || has(Role::reader)) return {};
+  const auto reader = spawn(Role::reader, *folder);
+  if (!reader) return tl::unexpected(reader.error());
+  (*reader)->send({{"op", "scan"}}, {});
   return {};
+}
+
+Result<std::vector<std::string>, Ending> Arms::source_findings() {
+  std::vector<std::string> out;
+  if (!has(Role::reader)) return out;
+  const auto scanned = host(Role::reader).answer("scan", {"findings"}, settings_.plan.load);
+  drop(Role::reader);
+  if (!scanned) {
+    // A source on which Python's own parser dies is not one that anybody writes by accident.
+    out.emplace_back("the source cannot be read");
+    return out;
+  }
+  const auto& findings = (*scanned)["findings"];
+  if (findings.is_array())
+    for (const auto& finding : findings)
+      if (finding.is_string()) out.push_back(finding.get<std::string>());
+  return out;
 }
 
 Result<void, Ending> Arms::finish_candidate(const KnownTask& task, const Weights& weights,
@@ -188,7 +209,7 @@ Result<void, Ending> Arms::prepare(Role role, const KnownTask& task, const Weigh
 std::vector<HostParts> Arms::release_residents(bool keep_task_host) {
   std::vector<HostParts> out;
   for (auto& [role, host] : hosts_) {
-    if (role == Role::candidate || role == Role::reference) continue;
+    if (role == Role::candidate || role == Role::reference || role == Role::reader) continue;
     if (role == Role::task && !keep_task_host) continue;
     if (host.armed() && !host.park(kOrder)) continue;
     if (role != Role::task && !host.ask({{"op", "release"}}, {}, {}, kOrder)) continue;

@@ -37,7 +37,10 @@ class Arms {
 
   /// Forks the candidate's host and tells it to load; it works on while others are prepared.
   Result<void, Ending> begin_candidate(const Solution& solution, const KnownTask& task);
-  /// Waits for that and gives it weights and inputs. `writable` replaces the inputs' memory.
+  /// What a host of its own found in the candidate's source, which it reads while others work.
+  Result<std::vector<std::string>, Ending> source_findings();
+  /// Waits for begin_candidate() and gives it weights and inputs. `writable` replaces the inputs'
+  /// memory.
   Result<void, Ending> finish_candidate(const KnownTask& task, const Weights& weights,
                                         const Inputs& inputs, const SharedMemory* writable);
   /// Makes eager, compile or the reference in double precision ready for calls.

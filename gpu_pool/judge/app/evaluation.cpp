@@ -10,10 +10,12 @@
 #include <thread>
 
 #include "common/base/digest.hpp"
+#include "common/base/elf.hpp"
 #include "common/base/files.hpp"
 #include "gpu_pool/judge/app/endings.hpp"
 #include "gpu_pool/judge/app/rounds.hpp"
 #include "gpu_pool/judge/core/recipe.hpp"
+#include "gpu_pool/judge/core/symbol_audit.hpp"
 
 namespace swage::judge {
 namespace {
@@ -98,6 +100,24 @@ void Evaluation::describe_machine() {
   for (const auto& layer : arms_.missing())
     if (std::ranges::find(record_.missing_layers, layer) == record_.missing_layers.end())
       record_.missing_layers.push_back(layer);
+}
+
+Result<void, Ending> Evaluation::audit_library() const {
+  const auto summary = read_elf(solution_.library);
+  if (!summary)
+    return tl::unexpected(Ending{Code::load_error, "cuda_extension.so: " + summary.error()});
+  const auto refused = guards_.symbols ? refused_symbol(*summary) : std::nullopt;
+  if (!refused) return {};
+  return tl::unexpected(
+      Ending{Code::policy_violation, *refused + ", which no kernel may use", "symbols"});
+}
+
+Result<void, Ending> Evaluation::audit_source() {
+  const auto found = arms_.source_findings();
+  if (!found) return tl::unexpected(found.error());
+  if (found->empty()) return {};
+  for (const auto& finding : *found) record_.policy.push_back({"ast", finding});
+  return tl::unexpected(Ending{Code::policy_violation, found->front(), "ast"});
 }
 
 Result<void, Ending> Evaluation::know_task() {
@@ -226,12 +246,14 @@ Result<void, Ending> Evaluation::steps() {
     return tl::unexpected(Ending{Code::compile_error, "the solution does not compile"});
   }
   record_.library_digest = sha256_hex(solution_.library);
+  if (const auto audited = audit_library(); !audited) return audited;
   if (task_)  // else the candidate must wait until the task is known
     if (const auto begun = arms_.begin_candidate(solution_, *task_); !begun) return begun;
   if (const auto known = know_task(); !known) return known;
   if (const auto ready = prepare_arms(); !ready) return ready;
   if (!arms_.has(Role::candidate))
     if (const auto begun = arms_.begin_candidate(solution_, *task_); !begun) return begun;
+  if (const auto audited = audit_source(); !audited) return audited;
   if (const auto ready = arms_.finish_candidate(*task_, *weights_, *inputs_, nullptr); !ready)
     return ready;
   Checker::draw_end_bands(arms_.host(Role::candidate));
@@ -252,7 +274,7 @@ std::string Evaluation::run() {
   if (const auto done = steps(); !done) {
     record_.ending = done.error();
     record_.tier = 0;
-    if (record_.ending.code == Code::policy_violation)
+    if (record_.ending.code == Code::policy_violation && record_.policy.empty())
       record_.policy.push_back({record_.ending.rule, record_.ending.detail});
   }
   const std::string ended_in = record_.phase;

@@ -24,6 +24,8 @@ class Evaluation {
 
  private:
   Result<void, Ending> steps();
+  Result<void, Ending> audit_library() const;
+  Result<void, Ending> audit_source();
   Result<void, Ending> know_task();
   Result<void, Ending> admit_task();
   Result<void, Ending> prepare_arms();

@@ -20,7 +20,6 @@ struct Guards {
   bool symbols = true;     ///< the library may only need what is allowed
   bool ast = true;         ///< tripwires in the Python source
   bool dispatch = true;    ///< torch operators are watched in every call of the candidate
-  bool deadline = true;    ///< calls end after a multiple of eager's time
 };
 
 }  // namespace swage::judge

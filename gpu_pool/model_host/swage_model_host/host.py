@@ -5,11 +5,12 @@ import os
 import socket
 import sys
 import traceback
+from pathlib import Path
 from typing import Any
 
 import torch
 
-from swage_model_host import channel, dispatch, isolate, page, program
+from swage_model_host import channel, dispatch, isolate, page, program, source_scan
 from swage_model_host.arena import Arena
 from swage_model_host.memory import Shared
 from swage_model_host.program import MetadataError
@@ -17,6 +18,7 @@ from swage_model_host.task import TaskError, TaskHost
 
 UIDS = {
     "eager": 64001, "compile": 64002, "candidate": 64003, "task": 64004, "reference": 64004,
+    "reader": 64006,
 }  # fmt: skip
 MAX_MESSAGE = 4096
 
@@ -143,6 +145,9 @@ class Host:
         if self._role == "reference":
             return program.in_double(model)
         return dispatch.watched(model) if watch else model
+
+    def _do_scan(self, message: channel.Message, descriptors: list[int]) -> dict[str, Any]:
+        return {"findings": source_scan.scan(Path(isolate.WORK))}
 
     def _do_map(self, message: channel.Message, descriptors: list[int]) -> None:
         shared = Shared(descriptors[0], int(message["bytes"]), writable=bool(message["writable"]))

@@ -40,7 +40,7 @@ std::string chain_new(const std::string& body, const std::string& before = "") {
 }
 
 // The candidates of these tests use torch to be short, so they run without the policy's layers.
-const std::string kPolicy = "dispatch";
+const std::string kPolicy = "symbols,ast,dispatch";
 
 const std::string kRight = chain_new("        return out");
 
