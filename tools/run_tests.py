@@ -223,7 +223,7 @@ GROUPS: dict[str, list[Callable[[Tally], None]]] = {
     "system": [system],
     "faults": [faults],
     "learning": [learning],
-    "all": [formatting, architecture, unit],
+    "all": [formatting, architecture, unit, attacks],
 }
 
 

@@ -6,7 +6,7 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cstdio>
+#include <cstdlib>
 #include <memory>
 #include <set>
 
@@ -15,12 +15,14 @@
 #include "tests/attacks/fixture.hpp"
 #include "tests/attacks/guard_names.hpp"
 #include "tests/integration/judge/judge_bench.hpp"
+#include "tests/support/temp_directory.hpp"
 
 namespace swage::attacks {
 namespace {
 
 using swage::testing::JudgeBench;
 using swage::testing::source_file;
+using test::TempDirectory;
 
 /// The one bench, made by the first case that needs it.
 std::unique_ptr<JudgeBench> shared;
@@ -52,6 +54,30 @@ class Attack : public ::testing::Test {
 
   void TestBody() override {
     if (!shared) shared = std::make_unique<JudgeBench>();
+    const auto& guards = fixture_.guards;
+    if (std::ranges::find(guards, "process") != guards.end())
+      in_one_process();
+    else
+      without_guards();
+    const auto on = run({}, fixture_.task, fixture_.model_new, fixture_.library);
+    expect(on, fixture_.on, "with all guards on");
+    EXPECT_THAT(on.detail(), ::testing::HasSubstr(fixture_.detail));
+    EXPECT_THAT(on.log(), ::testing::HasSubstr(fixture_.log));
+    if (fixture_.mode == "score") {
+      EXPECT_EQ(on.tier(), fixture_.on_tier);
+    }
+    EXPECT_TRUE(shared->clear()) << "something of the attack is left";
+    const auto twin = run({}, fixture_.twin_task, fixture_.twin, "cuda_extension");
+    expect(twin, {"ok"}, "the honest twin");
+    EXPECT_EQ(twin.policy_size(), 0);
+    if (fixture_.mode == "score") {
+      EXPECT_EQ(twin.tier(), 3U);
+    }
+  }
+
+ private:
+  /// The exploit must work without its guards, and not when one of several is on alone.
+  void without_guards() {
     const auto off = run(fixture_.guards, fixture_.task, fixture_.model_new, fixture_.library);
     expect(off, fixture_.off, "with the guards off");
     if (!joined(fixture_.guards).empty()) {
@@ -64,19 +90,27 @@ class Attack : public ::testing::Test {
       const auto alone = run(others, fixture_.task, fixture_.model_new, fixture_.library);
       EXPECT_NE(code_of(alone), "ok") << guard << " alone";
     }
-    const auto on = run({}, fixture_.task, fixture_.model_new, fixture_.library);
-    expect(on, fixture_.on, "with all guards on");
-    EXPECT_THAT(on.detail(), ::testing::HasSubstr(fixture_.detail));
-    EXPECT_TRUE(shared->clear()) << "something of the attack is left";
-    const auto twin = run({}, fixture_.twin_task, fixture_.twin, "cuda_extension");
-    expect(twin, {"ok"}, "the honest twin");
-    EXPECT_EQ(twin.policy_size(), 0);
-    if (fixture_.mode == "score") {
-      EXPECT_EQ(twin.tier(), 3U);
+  }
+
+  /// The exploit must fool an evaluation that is one process.
+  void in_one_process() const {
+    const TempDirectory folder;
+    const auto solution = folder.path() / "model_new.py";
+    const auto output = folder.path() / "output";
+    ASSERT_TRUE(write_file_durably(solution, fixture_.model_new));
+    const std::string task = SWAGE_ATTACK_SOURCE "/tasks/" + fixture_.task + ".py";
+    const std::string command =
+        std::string(SWAGE_ATTACK_PYTHON " " SWAGE_ATTACK_SOURCE "/legacy_runner.py ") + task + " " +
+        folder.path().string() + " " SWAGE_ATTACK_LIBRARIES " > " + output.string() + " 2>&1";
+    const int status = std::system(command.c_str());
+    const auto said = read_file(output).value_or("");
+    EXPECT_EQ(status, 0) << said;
+    EXPECT_THAT(said, ::testing::HasSubstr("[PASS]"));
+    if (fixture_.off_fast) {
+      EXPECT_THAT(said, ::testing::HasSubstr("[FAST]"));
     }
   }
 
- private:
   v1::Verdict run(const std::vector<std::string>& off, const std::string& task,
                   const std::string& model_new, const std::string& library_name) {
     shared->switch_off(joined(off));
@@ -114,7 +148,8 @@ TEST(Suite, EveryGuardThatCanBeSwitchedOffIsSwitchedOffBySomeFixture) {
   for (const auto& fixture : fixtures()) used.insert(fixture.guards.begin(), fixture.guards.end());
   for (const auto& name : guard_names()) EXPECT_TRUE(used.contains(name)) << name;
   for (const auto& name : used)
-    EXPECT_TRUE(name == "precision" || guards_without(name)) << name << " is no guard";
+    EXPECT_TRUE(name == "precision" || name == "process" || guards_without(name))
+        << name << " is no guard";
 }
 
 TEST(Suite, TheReleasedJudgeKnowsNoSwitch) {

@@ -39,6 +39,9 @@ Result<Fixture, std::string> read_fixture(const fs::path& folder) {
   out.guards = yaml["guards"].get<std::vector<std::string>>();
   out.off = expected_of(yaml["off"].get<std::string>());
   out.on = expected_of(yaml["on"].get<std::string>());
+  out.off_fast = yaml.value("off_fast", false);
+  out.on_tier = yaml.value("on_tier", 0U);
+  out.log = yaml.value("log", "");
   out.detail = yaml.value("detail", "");
   const auto model_new = read_file(folder / "model_new.py");
   const auto twin = read_file(folder / "twin.py");

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -28,7 +29,10 @@ struct Fixture {
   std::vector<std::string> guards;  ///< `off` switches off all; each alone must do as well
   Expected off;
   Expected on;
-  std::string detail;  ///< part of the verdict's detail with all guards on; may be empty
+  bool off_fast = false;      ///< without its guards it also seems faster than it is
+  std::uint32_t on_tier = 0;  ///< its true tier, where it is ok in spite of the attack
+  std::string log;            ///< part of the verdict's log with all guards on; may be empty
+  std::string detail;         ///< part of the verdict's detail with all guards on; may be empty
   std::string model_new;
   std::string twin;
 };

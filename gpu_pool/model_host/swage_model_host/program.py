@@ -218,6 +218,8 @@ def _describe(value: object) -> str:
 def _demand_plain(tensor: object) -> None:
     if type(tensor) is not torch.Tensor:
         raise MetadataError(f"forward returned {_describe(tensor)}, not exactly a torch.Tensor")
+    if tensor.__dict__:
+        raise MetadataError("a result has attributes of its own")
     if tensor.device.type != "cpu" or tensor.layout is not torch.strided:
         raise MetadataError(f"a result is on {tensor.device} with layout {tensor.layout}")
     if tensor.dtype not in dtypes.CODES or tensor.dim() > page.MAX_DIMENSIONS:
