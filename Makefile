@@ -10,7 +10,7 @@ export CCACHE_SLOPPINESS ?= pch_defines,time_macros,include_file_mtime,include_f
 export CCACHE_MAXSIZE ?= 10G
 
 .DEFAULT_GOAL := help
-.PHONY: help setup doctor build quickstart test test-unit test-sanitizers test-learning faults format lint tidy clean
+.PHONY: help setup doctor build quickstart test test-attacks test-unit test-sanitizers test-learning faults format lint tidy clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -38,6 +38,9 @@ test-unit: setup ## unit tests
 
 test-sanitizers: setup ## address, undefined-behaviour and thread sanitizers
 	@python3 tools/run_tests.py sanitizers
+
+test-attacks: setup ## exploits against the judge, each without its guard, with it, and its twin
+	@python3 tools/run_tests.py attacks
 
 faults: setup ## kill -9 of every process of a running system (slow)
 	@python3 tools/run_tests.py faults

@@ -135,6 +135,12 @@ def integration(tally: Tally) -> None:
         ctest(PRESET, tally, "-L", "integration|redis", "-LE", "slow|learning")
 
 
+def attacks(tally: Tally) -> None:
+    """Every exploit three ways: without its guard, with it, and its honest twin."""
+    if build(PRESET, tally):
+        ctest(PRESET, tally, "-L", "attack")
+
+
 def sanitizers(tally: Tally) -> None:
     jobs = os.cpu_count() or 2
     if build("asan-ubsan", tally, "tests-unit", "tests-grpc"):
@@ -212,11 +218,12 @@ GROUPS: dict[str, list[Callable[[Tally], None]]] = {
     "tidy": [tidy],
     "unit": [unit],
     "integration": [integration],
+    "attacks": [attacks],
     "sanitizers": [sanitizers],
     "system": [system],
     "faults": [faults],
     "learning": [learning],
-    "all": [formatting, architecture, unit],
+    "all": [formatting, architecture, unit, attacks],
 }
 
 

@@ -17,8 +17,9 @@ namespace {
 
 constexpr std::size_t kPage = 4096;
 constexpr std::size_t kEndBand = 2U << 20;
-// gpu_pool/judge/core/bands.hpp looks for the same byte.
+// gpu_pool/judge/core/bands.hpp knows the same bytes.
 constexpr int kBandByte = 0xC7;
+constexpr int kPoisonByte = 0x7F;
 
 /// Hands out slots [4 KiB band | payload | rest of its last page | 4 KiB band]. A slot keeps its
 /// payload size for ever, and a freed one is given out again for the same size only: so the bands
@@ -26,7 +27,8 @@ constexpr int kBandByte = 0xC7;
 /// Thread: any. Life: the process's.
 class ArenaAllocator final : public c10::Allocator {
  public:
-  void install(void* base, std::size_t bytes) {
+  void install(void* base, std::size_t bytes, bool poison) {
+    poison_ = poison;
     base_ = static_cast<std::uint8_t*>(base);
     next_ = base_ + kEndBand;
     end_ = base_ + bytes - kEndBand;
@@ -64,6 +66,8 @@ class ArenaAllocator final : public c10::Allocator {
     }
     std::uint8_t* payload = next_ + kPage;
     std::memset(next_, kBandByte, kPage);
+    // Fresh pages are zero: a kernel that forgets elements whose result is zero must not be lucky.
+    if (poison_) std::memset(payload, kPoisonByte, bytes);
     std::memset(payload + bytes, kBandByte, rounded - bytes + kPage);
     next_ = payload + rounded + kPage;
     sizes_[payload] = bytes;
@@ -80,6 +84,7 @@ class ArenaAllocator final : public c10::Allocator {
   std::uint8_t* end_ = nullptr;
   std::unordered_map<void*, std::size_t> sizes_;
   std::map<std::size_t, std::vector<void*>> free_;
+  bool poison_ = false;
   std::atomic<bool> on_ = false;
   std::atomic<bool> exhausted_ = false;
   c10::Allocator* fallback_ = nullptr;
@@ -96,7 +101,9 @@ void ArenaAllocator::give_back(void* payload) { arena().put(payload); }
 }  // namespace
 
 extern "C" {
-void swage_arena_install(void* base, std::size_t bytes) { arena().install(base, bytes); }
+void swage_arena_install(void* base, std::size_t bytes, int poison) {
+  arena().install(base, bytes, poison != 0);
+}
 void swage_arena_use(int on) { arena().use(on != 0); }
 int swage_arena_exhausted() { return arena().exhausted() ? 1 : 0; }
 }

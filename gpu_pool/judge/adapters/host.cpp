@@ -67,6 +67,10 @@ std::string_view name_of(Role role) {
       return "compile";
     case Role::candidate:
       return "candidate";
+    case Role::reference:
+      return "reference";
+    case Role::reader:
+      return "reader";
   }
   return "";
 }
@@ -147,7 +151,7 @@ Result<nlohmann::json, HostFailure> Host::ask(nlohmann::json message,
   return answer(operation, keys, limit);
 }
 
-Result<std::vector<std::string>, HostFailure> Host::greet(std::size_t arena_bytes,
+Result<std::vector<std::string>, HostFailure> Host::greet(std::size_t arena_bytes, bool poison,
                                                           Milliseconds limit) {
   auto page = SharedMemory::make("page", kPageBytes);
   auto arena = SharedMemory::make("arena", arena_bytes);
@@ -156,7 +160,8 @@ Result<std::vector<std::string>, HostFailure> Host::greet(std::size_t arena_byte
   parts_.arena = std::move(*arena);
   auto born = answer("born", {"missing"}, limit);
   if (!born) return tl::unexpected(born.error());
-  const nlohmann::json hello{{"op", "hello"}, {"nonce", parts_.pid}, {"arena_bytes", arena_bytes}};
+  const nlohmann::json hello{
+      {"op", "hello"}, {"nonce", parts_.pid}, {"arena_bytes", arena_bytes}, {"poison", poison}};
   const std::vector<int> shared{parts_.page.descriptor().get(), parts_.arena.descriptor().get()};
   const auto greeted = ask(hello, shared, {"nonce"}, limit);
   if (!greeted) return tl::unexpected(greeted.error());

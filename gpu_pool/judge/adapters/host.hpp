@@ -19,7 +19,7 @@
 namespace swage::judge {
 
 /// What a host is for; the names are those of swage_model_host/host.py.
-enum class Role { task, eager, compile, candidate };
+enum class Role { task, eager, compile, candidate, reference, reader };
 std::string_view name_of(Role role);
 
 /// Why a host did not do what it was told.
@@ -33,7 +33,7 @@ struct HostFailure {
   int wait_status = 0;
   bool memory_full = false;  ///< died, and its address space was at the limit
   std::string stage;         ///< the operation that failed
-  std::string category;      ///< exception, memory, metadata, task
+  std::string category;      ///< exception, memory, metadata, policy, task
   std::string message;       ///< untrusted text
 };
 
@@ -71,7 +71,9 @@ class Host {
 
   /// First packets of a new host: its birth, then hello with a fresh page and arena. Returns the
   /// isolation layers that the host lacks.
-  Result<std::vector<std::string>, HostFailure> greet(std::size_t arena_bytes, Milliseconds limit);
+  /// With `poison`, memory of the arena is full of kPoisonByte when it is handed out first.
+  Result<std::vector<std::string>, HostFailure> greet(std::size_t arena_bytes, bool poison,
+                                                      Milliseconds limit);
 
   /// Sends a control packet and waits for the answer, whose keys must all be in `keys`.
   Result<nlohmann::json, HostFailure> ask(nlohmann::json message,

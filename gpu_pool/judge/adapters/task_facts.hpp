@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "common/base/result.hpp"
+#include "gpu_pool/judge/core/hidden.hpp"
 #include "gpu_pool/judge/core/recipe.hpp"
 #include "gpu_pool/judge/core/tensor.hpp"
 
@@ -30,6 +31,7 @@ struct TaskFacts {
   nlohmann::json init_args;
   std::vector<Argument> args;
   std::vector<StateTensor> state;
+  std::vector<Hidden> hidden;  ///< distributions for which eager is finite and exact enough
 };
 
 /// From a task host's answer, or from facts_json(). Errors name what is wrong.

@@ -61,9 +61,18 @@ void put_checks(const VerdictRecord& record, v1::Verdict& verdict) {
     to.set_elements(check.elements);
     to.set_max_abs(check.max_abs);
     to.set_passed(check.passed);
+    if (check.rel_l2) to.set_rel_l2(*check.rel_l2);
+    if (check.eager_rel_l2) to.set_eager_rel_l2(*check.eager_rel_l2);
+    if (check.limit) to.set_limit(*check.limit);
   }
   verdict.set_gate_pass(!record.checks.empty() &&
                         std::ranges::all_of(record.checks, &CheckRecord::passed));
+  if (record.precision_pass) verdict.set_precision_pass(*record.precision_pass);
+  for (const auto& finding : record.policy) {
+    auto& to = *verdict.add_policy();
+    to.set_rule(finding.rule);
+    to.set_detail(quote(finding.detail, kDetailLimit));
+  }
 }
 
 void put_request(const JudgeRequest& request, v1::Verdict& verdict) {

@@ -58,6 +58,8 @@ Arms::Arms(Descriptor zygote, std::vector<HostParts> residents, ArmSettings sett
   for (auto& parts : residents) {
     const Role role = parts.role;
     Host host(std::move(parts));
+    // Without the guard every model keeps the weights that it made itself: so it must be new.
+    if (!settings_.guards.weights && role != Role::task) continue;
     if (!host.alive()) continue;  // it died between two evaluations: a new one is made
     if (role == Role::task) task_was_resident_ = true;
     hosts_.emplace(role, std::move(host));
@@ -92,8 +94,9 @@ Result<Host*, Ending> Arms::spawn(Role role, const std::string& workspace) {
   if (!parts) return tl::unexpected(cannot(parts.error()));
   hosts_.erase(role);
   Host& host = hosts_.emplace(role, Host(std::move(*parts))).first->second;
-  const auto lacking = host.greet(settings_.plan.arena_bytes, kBirth);
-  if (!lacking) return tl::unexpected(cannot("a host does not start: " + lacking.error().message));
+  const auto lacking = host.greet(settings_.plan.arena_bytes, settings_.guards.guardalloc, kBirth);
+  if (!lacking)
+    return tl::unexpected(cannot("a host does not start: " + task_ending(lacking.error()).detail));
   for (const auto& layer : *lacking)
     if (std::ranges::find(missing_, layer) == missing_.end()) missing_.push_back(layer);
   return &host;
@@ -108,15 +111,35 @@ Result<Host*, Ending> Arms::task() {
 
 Result<void, HostFailure> Arms::dress(Host& host, const Weights& weights, const Inputs& inputs,
                                       const SharedMemory* writable) {
-  host.send(weights.message(), {weights.memory().descriptor().get()});
+  const bool own_weights = !settings_.guards.weights;
+  if (!own_weights) host.send(weights.message(), {weights.memory().descriptor().get()});
   auto map = inputs.map_message();
-  map["writable"] = writable != nullptr;
+  map["writable"] =
+      writable != nullptr || (host.role() == Role::candidate && !settings_.guards.readonly);
   const auto& memory = writable != nullptr ? *writable : inputs.memory();
   host.send(map, {memory.descriptor().get()});
-  if (const auto done = host.answer("weights", {}, kOrder); !done)
-    return tl::unexpected(done.error());
+  if (!own_weights)
+    if (const auto done = host.answer("weights", {}, kOrder); !done)
+      return tl::unexpected(done.error());
   if (const auto done = host.answer("map", {}, kOrder); !done) return tl::unexpected(done.error());
   return host.arm(kOrder);
+}
+
+nlohmann::json Arms::load_message(const KnownTask& task) const {
+  return {{"op", "load"},
+          {"init_args", task.facts.init_args},
+          {"init_seed", settings_.init_seed},
+          {"watch", settings_.guards.dispatch},
+          {"exact", settings_.guards.exact}};
+}
+
+Result<void, HostFailure> Arms::change_weights(Role role, const Weights& weights) {
+  Host& changed = host(role);
+  if (const auto parked = changed.park(kOrder); !parked) return parked;
+  const auto set =
+      changed.ask(weights.message(), {weights.memory().descriptor().get()}, {}, kOrder);
+  if (!set) return tl::unexpected(set.error());
+  return changed.arm(kOrder);
 }
 
 Result<void, Ending> Arms::begin_candidate(const Solution& solution, const KnownTask& task) {
@@ -127,10 +150,29 @@ Result<void, Ending> Arms::begin_candidate(const Solution& solution, const Known
   library_ = std::move(*library);
   const auto host = spawn(Role::candidate, *folder);
   if (!host) return tl::unexpected(host.error());
-  (*host)->send(
-      {{"op", "load"}, {"init_args", task.facts.init_args}, {"init_seed", settings_.init_seed}},
-      {library_.get()});
+  (*host)->send(load_message(task), {library_.get()});
+  if (!settings_.guards.ast || has(Role::reader)) return {};
+  const auto reader = spawn(Role::reader, *folder);
+  if (!reader) return tl::unexpected(reader.error());
+  (*reader)->send({{"op", "scan"}}, {});
   return {};
+}
+
+Result<std::vector<std::string>, Ending> Arms::source_findings() {
+  std::vector<std::string> out;
+  if (!has(Role::reader)) return out;
+  const auto scanned = host(Role::reader).answer("scan", {"findings"}, settings_.plan.load);
+  drop(Role::reader);
+  if (!scanned) {
+    // A source on which Python's own parser dies is not one that anybody writes by accident.
+    out.emplace_back("the source cannot be read");
+    return out;
+  }
+  const auto& findings = (*scanned)["findings"];
+  if (findings.is_array())
+    for (const auto& finding : findings)
+      if (finding.is_string()) out.push_back(finding.get<std::string>());
+  return out;
 }
 
 Result<void, Ending> Arms::finish_candidate(const KnownTask& task, const Weights& weights,
@@ -141,7 +183,8 @@ Result<void, Ending> Arms::finish_candidate(const KnownTask& task, const Weights
   const auto state = parse_state((*loaded)["state"]);
   if (!state)
     return tl::unexpected(Ending{Code::protocol_error, "the candidate's state is malformed"});
-  if (const auto why = state_difference(*state, task.facts.state); !why.empty())
+  const auto why = state_difference(*state, task.facts.state);
+  if (settings_.guards.weights && !why.empty())
     return tl::unexpected(Ending{Code::load_error, why});
   const auto dressed = dress(candidate, weights, inputs, writable);
   if (!dressed) return tl::unexpected(candidate_ending(dressed.error()));
@@ -155,9 +198,7 @@ Result<void, Ending> Arms::prepare(Role role, const KnownTask& task, const Weigh
     if (!folder) return tl::unexpected(folder.error());
     const auto made = spawn(role, *folder);
     if (!made) return tl::unexpected(made.error());
-    const auto loaded = (*made)->ask(
-        {{"op", "load"}, {"init_args", task.facts.init_args}, {"init_seed", settings_.init_seed}},
-        {}, {"state"}, settings_.plan.load);
+    const auto loaded = (*made)->ask(load_message(task), {}, {"state"}, settings_.plan.load);
     if (!loaded) return tl::unexpected(task_ending(loaded.error()));
   }
   const auto dressed = dress(host(role), weights, inputs, nullptr);
@@ -168,7 +209,8 @@ Result<void, Ending> Arms::prepare(Role role, const KnownTask& task, const Weigh
 std::vector<HostParts> Arms::release_residents(bool keep_task_host) {
   std::vector<HostParts> out;
   for (auto& [role, host] : hosts_) {
-    if (role == Role::candidate || (role == Role::task && !keep_task_host)) continue;
+    if (role == Role::candidate || role == Role::reference || role == Role::reader) continue;
+    if (role == Role::task && !keep_task_host) continue;
     if (host.armed() && !host.park(kOrder)) continue;
     if (role != Role::task && !host.ask({{"op", "release"}}, {}, {}, kOrder)) continue;
     out.push_back(host.release());

@@ -22,6 +22,7 @@ struct ArmSettings {
   std::string task_source;
   std::uint64_t init_seed = 0;
   Plan plan;
+  Guards guards;
 };
 
 /// The hosts of one evaluation: those that stay, and the candidate. Thread: one.
@@ -36,12 +37,19 @@ class Arms {
 
   /// Forks the candidate's host and tells it to load; it works on while others are prepared.
   Result<void, Ending> begin_candidate(const Solution& solution, const KnownTask& task);
-  /// Waits for that and gives it weights and inputs. `writable` replaces the inputs' memory.
+  /// What a host of its own found in the candidate's source, which it reads while others work.
+  Result<std::vector<std::string>, Ending> source_findings();
+  /// Waits for begin_candidate() and gives it weights and inputs. `writable` replaces the inputs'
+  /// memory.
   Result<void, Ending> finish_candidate(const KnownTask& task, const Weights& weights,
                                         const Inputs& inputs, const SharedMemory* writable);
-  /// Makes eager or compile ready for calls.
+  /// Makes eager, compile or the reference in double precision ready for calls.
   Result<void, Ending> prepare(Role role, const KnownTask& task, const Weights& weights,
                                const Inputs& inputs);
+
+  /// Gives a host that is ready for calls another set of weights, by load_state_dict on the same
+  /// model, and makes it ready again.
+  Result<void, HostFailure> change_weights(Role role, const Weights& weights);
 
   Host& host(Role role) { return hosts_.at(role); }
   bool has(Role role) const { return hosts_.contains(role); }
@@ -55,6 +63,7 @@ class Arms {
   Result<Host*, Ending> spawn(Role role, const std::string& workspace);
   Result<void, HostFailure> dress(Host& host, const Weights& weights, const Inputs& inputs,
                                   const SharedMemory* writable);
+  nlohmann::json load_message(const KnownTask& task) const;
   Result<std::string, Ending> lay_task();
   Result<std::string, Ending> lay_solution(const Solution& solution);
 

@@ -6,6 +6,7 @@
 
 #include "common/base/digest.hpp"
 #include "gpu_pool/judge/core/bands.hpp"
+#include "gpu_pool/judge/core/precision.hpp"
 
 namespace swage::judge {
 namespace {
@@ -13,12 +14,9 @@ namespace {
 constexpr std::uint64_t kCompareBlock = 1U << 16;
 constexpr std::size_t kSamples = 512;  // words of a held result that are looked at again
 
-TensorView view_of(const Host& host, const Output& output) {
-  return {&output.spec, host.arena().data() + output.offset};
-}
-
 /// A checksum of words spread over a result.
 std::uint64_t sample(const Host& host, const Output& output) {
+  if (output.region != Output::Region::arena) return 0;
   const auto bytes = host.arena().subspan(output.offset, output.bytes);
   const std::size_t words = bytes.size() / 8;
   std::uint64_t sum = 0;
@@ -42,6 +40,11 @@ std::string number(std::size_t i, const CallOutputs& outputs) {
 }
 
 }  // namespace
+
+TensorView Checker::view_of(const Host& host, const Output& output) const {
+  const auto memory = output.region == Output::Region::inputs ? inputs_ : host.arena();
+  return {&output.spec, memory.data() + output.offset};
+}
 
 Result<void, Ending> Checker::accept_expected(const CallOutputs& expected) const {
   std::uint64_t elements = 0;
@@ -120,25 +123,51 @@ Comparison Checker::compare_calls(const Host& host, const CallOutputs& a, const 
   return total;
 }
 
+Comparison Checker::compare_outputs(const Host& candidate, const CallOutputs& got,
+                                    const Host& eager, const CallOutputs& expected) {
+  Comparison total;
+  const std::size_t count = std::min(got.outputs.size(), expected.outputs.size());
+  for (std::size_t i = 0; i < count; ++i) {
+    const TensorView mine = view_of(candidate, got.outputs[i]);
+    const TensorView theirs = view_of(eager, expected.outputs[i]);
+    total = merge(total, guards_.exact ? compare_whole(mine, theirs, plan_.tolerance)
+                                       : compare_loosely(mine, theirs, plan_.tolerance));
+  }
+  if (!guards_.finite) {
+    total.outside -= std::min(total.outside, total.nonfinite);
+    total.nonfinite = 0;
+  }
+  return total;
+}
+
 Result<void, Ending> Checker::judge(const Host& candidate, const CallOutputs& got,
                                     const Host& eager, const CallOutputs& expected,
                                     CheckRecord& record) {
-  if (const auto same = same_metadata(got, expected); !same) return same;
-  if (const auto own = own_storage(candidate, got); !own) return own;
+  if (guards_.exact)
+    if (const auto same = same_metadata(got, expected); !same) return same;
+  if (guards_.held)
+    if (const auto own = own_storage(candidate, got); !own) return own;
   for (const auto& output : got.outputs)
-    if (!bands_intact(candidate.arena(), output.storage_offset, output.storage_bytes))
+    if (guards_.guardalloc && output.region == Output::Region::arena &&
+        !bands_intact(candidate.arena(), output.storage_offset, output.storage_bytes))
       return tl::unexpected(ending(Code::oob_write, "forward wrote outside its result"));
-  Comparison total;
-  for (std::size_t i = 0; i < got.outputs.size(); ++i)
-    total = merge(total, compare_whole(view_of(candidate, got.outputs[i]),
-                                       view_of(eager, expected.outputs[i]), plan_.tolerance));
+  const Comparison total = compare_outputs(candidate, got, eager, expected);
   record.elements = total.elements;
   record.max_abs = total.max_abs;
   record.passed = total.passed() && total.elements > 0;
+  return remember(candidate, got, total);
+}
+
+Result<void, Ending> Checker::remember(const Host& candidate, const CallOutputs& got,
+                                       const Comparison& total) {
   Held held{got, {}};
   for (const auto& output : got.outputs) held.samples.push_back(sample(candidate, output));
   held_.push_back(std::move(held));
-  if (held_.size() > 2) held_.pop_front();
+  freed_.clear();
+  if (held_.size() > 2) {
+    freed_ = std::move(held_.front().outputs.outputs);
+    held_.pop_front();
+  }
   if (total.elements == 0)
     return tl::unexpected(ending(Code::infra_error, "no element was compared"));
   if (total.nonfinite > 0)
@@ -151,6 +180,51 @@ Result<void, Ending> Checker::judge(const Host& candidate, const CallOutputs& go
                             " elements are outside the tolerance; largest difference " +
                             std::to_string(total.max_abs)));
   return {};
+}
+
+void Checker::poison_next(Host& candidate) {
+  if (!guards_.guardalloc) return;
+  for (const Output& output : freed_)
+    if (output.region == Output::Region::arena)
+      std::ranges::fill(candidate.arena().subspan(output.offset, output.bytes), kPoisonByte);
+  freed_.clear();
+}
+
+Result<void, Ending> Checker::judge_precision(const Host& candidate, const CallOutputs& got,
+                                              const Host& eager, const CallOutputs& expected,
+                                              const Host& reference, const CallOutputs& exact,
+                                              CheckRecord& record) const {
+  for (std::size_t i = 0; i < exact.outputs.size(); ++i) {
+    const TensorView truth = view_of(reference, exact.outputs[i]);
+    if (!is_floating(expected.outputs[i].spec.type)) continue;
+    const auto mine = precision_error(view_of(candidate, got.outputs[i]), truth, plan_.tolerance);
+    const auto theirs =
+        precision_error(view_of(eager, expected.outputs[i]), truth, plan_.tolerance);
+    const auto limit = precision_limit(theirs, expected.outputs[i].spec.type);
+    record.rel_l2 = std::max(record.rel_l2.value_or(0), mine.relative_l2);
+    record.eager_rel_l2 = std::max(record.eager_rel_l2.value_or(0), theirs.relative_l2);
+    record.limit = std::max(record.limit.value_or(0), limit.relative_l2);
+    if (!within(mine, limit))
+      return tl::unexpected(ending(Code::precision_downgrade,
+                                   number(i, got) + " is less exact than the reference's: error " +
+                                       std::to_string(mine.relative_l2) + " in the 2-norm, and " +
+                                       std::to_string(limit.relative_l2) + " is the most"));
+  }
+  return {};
+}
+
+bool Checker::is_exact_enough(const Host& eager, const CallOutputs& expected, const Host& reference,
+                              const CallOutputs& exact) const {
+  const Tolerance tenth{plan_.tolerance.absolute / 10, plan_.tolerance.relative / 10};
+  if (expected.outputs.size() != exact.outputs.size()) return false;
+  for (std::size_t i = 0; i < exact.outputs.size(); ++i) {
+    if (expected.outputs[i].spec.shape != exact.outputs[i].spec.shape) return false;
+    if (!precision_error(view_of(eager, expected.outputs[i]), view_of(reference, exact.outputs[i]),
+                         tenth)
+             .close)
+      return false;
+  }
+  return true;
 }
 
 Result<void, Ending> Checker::judge_repeat(const Host& candidate, const CallOutputs& first,

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,7 @@
 #include "gpu_pool/judge/adapters/room.hpp"
 #include "gpu_pool/judge/app/plan.hpp"
 #include "gpu_pool/judge/core/gate.hpp"
+#include "gpu_pool/judge/core/guards.hpp"
 #include "gpu_pool/judge/core/verdict.hpp"
 
 namespace swage::judge {
@@ -17,7 +19,11 @@ namespace swage::judge {
 /// results, which its host keeps alive, to see whether they were touched. Thread: one.
 class Checker {
  public:
-  Checker(const Plan& plan, Room& room) : plan_(plan), room_(room) {}
+  Checker(const Plan& plan, const Guards& guards, Room& room)
+      : plan_(plan), guards_(guards), room_(room) {}
+
+  /// Inputs that hosts see, for results that lie in them. Borrowed.
+  void set_inputs(std::span<const std::byte> inputs) { inputs_ = inputs; }
 
   /// What eager returned must be usable as an expectation: errors say task_invalid.
   Result<void, Ending> accept_expected(const CallOutputs& expected) const;
@@ -35,6 +41,20 @@ class Checker {
   Comparison compare_calls(const Host& host, const CallOutputs& a, const CallOutputs& b,
                            Tolerance tolerance);
 
+  /// Before a call of the candidate: fills the block that its allocator hands out next, the oldest
+  /// result that the host has let go of.
+  void poison_next(Host& candidate);
+
+  /// The errors of candidate and eager against the same computation in double precision: fills the
+  /// record's fields of the precision rule. The error says precision_downgrade.
+  Result<void, Ending> judge_precision(const Host& candidate, const CallOutputs& got,
+                                       const Host& eager, const CallOutputs& expected,
+                                       const Host& reference, const CallOutputs& exact,
+                                       CheckRecord& record) const;
+  /// Whether eager is as exact as a result by which others are judged must be.
+  bool is_exact_enough(const Host& eager, const CallOutputs& expected, const Host& reference,
+                       const CallOutputs& exact) const;
+
   /// The end bands of an arena: written when a host is new, whole as long as nobody writes there.
   static void draw_end_bands(Host& host);
   static Result<void, Ending> end_bands(const Host& host);
@@ -48,9 +68,18 @@ class Checker {
   Result<void, Ending> own_storage(const Host& candidate, const CallOutputs& got);
   Comparison compare_whole(const TensorView& a, const TensorView& b, Tolerance tolerance);
 
+  Result<void, Ending> remember(const Host& candidate, const CallOutputs& got,
+                                const Comparison& total);
+  TensorView view_of(const Host& host, const Output& output) const;
+  Comparison compare_outputs(const Host& candidate, const CallOutputs& got, const Host& eager,
+                             const CallOutputs& expected);
+
   const Plan& plan_;
+  const Guards& guards_;
   Room& room_;
-  std::deque<Held> held_;  // oldest first, at most two
+  std::span<const std::byte> inputs_;
+  std::deque<Held> held_;      // oldest first, at most two
+  std::vector<Output> freed_;  // results that the host let go of when it made the newest
 };
 
 }  // namespace swage::judge

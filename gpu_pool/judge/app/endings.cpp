@@ -15,6 +15,11 @@ using Kind = HostFailure::Kind;
 Ending candidate_words(const HostFailure& failure) {
   const std::string last = last_line(failure.message);
   if (failure.category == "memory") return {Code::oom, "the candidate ran out of memory: " + last};
+  if (failure.category == "policy") {
+    Ending out{Code::policy_violation, last};
+    out.rule = "dispatch";
+    return out;
+  }
   if (failure.category == "metadata") return {Code::wrong_metadata, last};
   if (failure.stage == "load") return {Code::load_error, "model_new.py does not load: " + last};
   if (failure.stage == "weights") return {Code::load_error, "load_state_dict failed: " + last};

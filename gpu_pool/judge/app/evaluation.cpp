@@ -10,10 +10,12 @@
 #include <thread>
 
 #include "common/base/digest.hpp"
+#include "common/base/elf.hpp"
 #include "common/base/files.hpp"
 #include "gpu_pool/judge/app/endings.hpp"
 #include "gpu_pool/judge/app/rounds.hpp"
 #include "gpu_pool/judge/core/recipe.hpp"
+#include "gpu_pool/judge/core/symbol_audit.hpp"
 
 namespace swage::judge {
 namespace {
@@ -23,7 +25,6 @@ using std::chrono::steady_clock;
 
 constexpr int kTimingAttempts = 3;  // a disturbance may be over soon
 constexpr milliseconds kTimingPause{400};
-constexpr std::uint64_t kAdmissionSet = 1U << 20;  // content numbers of the admission's own calls
 
 Root draw_root(const std::string& given) {
   Root root{};
@@ -43,13 +44,14 @@ std::uint64_t init_seed_of(const std::string& task_source) {
   return std::stoull(sha256_hex(task_source).substr(0, 15), nullptr, 16);
 }
 
-ArmSettings arm_settings(const SessionBegin& begin, const Plan& plan) {
+ArmSettings arm_settings(const SessionBegin& begin, const Plan& plan, const Guards& guards) {
   return {begin.scratch,
           begin.host_cores,
           begin.memory_bytes,
           begin.request.task_source,
           init_seed_of(begin.request.task_source),
-          plan};
+          plan,
+          guards};
 }
 
 bool is_memory_fault(const HostFailure& failure) {
@@ -60,16 +62,17 @@ bool is_memory_fault(const HostFailure& failure) {
 
 }  // namespace
 
-Evaluation::Evaluation(Session& session, Assignment assignment)
+Evaluation::Evaluation(Session& session, Assignment assignment, Guards guards)
     : session_(session),
       begin_(std::move(assignment.begin)),
+      guards_(guards),
       plan_(plan_for(begin_.request)),
       root_(draw_root(begin_.seed)),
       task_(std::move(assignment.task)),
       room_(begin_.judge_cores, begin_.host_cores),
       arms_(std::move(assignment.zygote), std::move(assignment.residents),
-            arm_settings(begin_, plan_)),
-      checker_(plan_, room_),
+            arm_settings(begin_, plan_, guards_)),
+      checker_(plan_, guards_, room_),
       started_(steady_clock::now()),
       phase_started_(started_) {}
 
@@ -99,6 +102,24 @@ void Evaluation::describe_machine() {
       record_.missing_layers.push_back(layer);
 }
 
+Result<void, Ending> Evaluation::audit_library() const {
+  const auto summary = read_elf(solution_.library);
+  if (!summary)
+    return tl::unexpected(Ending{Code::load_error, "cuda_extension.so: " + summary.error()});
+  const auto refused = guards_.symbols ? refused_symbol(*summary) : std::nullopt;
+  if (!refused) return {};
+  return tl::unexpected(
+      Ending{Code::policy_violation, *refused + ", which no kernel may use", "symbols"});
+}
+
+Result<void, Ending> Evaluation::audit_source() {
+  const auto found = arms_.source_findings();
+  if (!found) return tl::unexpected(found.error());
+  if (found->empty()) return {};
+  for (const auto& finding : *found) record_.policy.push_back({"ast", finding});
+  return tl::unexpected(Ending{Code::policy_violation, found->front(), "ast"});
+}
+
 Result<void, Ending> Evaluation::know_task() {
   if (!task_) {
     auto host = arms_.task();
@@ -109,8 +130,9 @@ Result<void, Ending> Evaluation::know_task() {
     task_is_new_ = true;
   }
   const auto& args = task_->facts.args;
-  const bool opaque =
-      std::ranges::any_of(args, [](const auto& a) { return a.tensor && !a.recipe; });
+  const bool opaque = !guards_.seed || std::ranges::any_of(args, [](const auto& a) {
+    return a.tensor && !a.recipe;
+  });
   Host* task_host = nullptr;
   if (opaque) {
     const bool loaded = task_is_new_ || arms_.has(Role::task);
@@ -123,12 +145,17 @@ Result<void, Ending> Evaluation::know_task() {
       if (!described) return tl::unexpected(task_ending(described.error()));
     }
   }
-  auto inputs = Inputs::make(task_->facts, root_, task_host);
+  auto inputs = Inputs::make(task_->facts, root_, task_host, guards_);
   if (!inputs) return tl::unexpected(inputs.error());
   inputs_ = std::move(*inputs);
-  auto weights = Weights::make(task_->facts.state, task_->initial_state, root_);
+  checker_.set_inputs(inputs_->memory().bytes());
+  auto weights = Weights::make(task_->facts.state, task_->initial_state, root_, 0);
   if (!weights) return tl::unexpected(weights.error());
   weights_ = std::move(*weights);
+  if (task_->facts.state.empty() || !guards_.weights) return {};
+  auto others = Weights::make(task_->facts.state, task_->initial_state, root_, 1);
+  if (!others) return tl::unexpected(others.error());
+  other_weights_ = std::move(*others);
   return {};
 }
 
@@ -138,6 +165,7 @@ milliseconds Evaluation::call_limit() const {
 }
 
 Result<Host::Call, Ending> Evaluation::call(Role role, milliseconds limit) {
+  if (role == Role::candidate) checker_.poison_next(arms_.host(role));
   auto result = arms_.host(role).call(Operation::forward, inputs_->bytes(), limit);
   if (result) return std::move(*result);
   const HostFailure& failure = result.error();
@@ -164,88 +192,18 @@ Ending Evaluation::explain_crash(Ending crash, int /*wait_status*/) {
   return {Code::input_mutated, "forward wrote to an input"};
 }
 
-/// What a task must satisfy before anybody is judged by it. Runs once, when it is learned.
-Result<void, Ending> Evaluation::admit_task() {
-  const Tolerance quarter{plan_.tolerance.absolute / 4, plan_.tolerance.relative / 4};
-  Host& eager = arms_.host(Role::eager);
-  const auto invalid = [](std::string why) {
-    return tl::unexpected(Ending{Code::task_invalid, std::move(why)});
-  };
-  if (const auto written = inputs_->write(kAdmissionSet, room_); !written) return written;
-  const auto first = call(Role::eager, plan_.first_call);
-  if (!first) return tl::unexpected(first.error());
-  if (const auto usable = checker_.accept_expected(first->outputs); !usable) return usable;
-  const auto again = call(Role::eager, plan_.first_call);
-  if (!again) return tl::unexpected(again.error());
-  const Comparison same = checker_.compare_calls(eager, again->outputs, first->outputs, quarter);
-  if (same.expected_nonfinite > 0) return invalid("the reference's result is not finite");
-  if (!same.passed()) return invalid("the reference gives two results for the same input");
-  if (const auto written = inputs_->write(kAdmissionSet + 1, room_); !written) return written;
-  const auto other = call(Role::eager, plan_.first_call);
-  if (!other) return tl::unexpected(other.error());
-  const Comparison moved =
-      checker_.compare_calls(eager, other->outputs, again->outputs, plan_.tolerance);
-  if (moved.passed()) return invalid("the reference's result does not depend on the inputs");
-  eager_us_ = other->window_us;
-  return {};
-}
-
 Result<void, Ending> Evaluation::prepare_arms() {
   if (const auto ready = arms_.prepare(Role::eager, *task_, *weights_, *inputs_); !ready)
     return ready;
-  if (task_is_new_)
+  if (task_is_new_ && guards_.admission)
     if (const auto admitted = admit_task(); !admitted) return admitted;
+  if (plan_.measure_precision && guards_.weights)
+    if (const auto ready = arms_.prepare(Role::reference, *task_, *weights_, *inputs_); !ready)
+      return ready;
   if (plan_.looks.empty()) return {};
-  return arms_.prepare(Role::compile, *task_, *weights_, *inputs_);
-}
-
-Result<void, Ending> Evaluation::one_check(std::uint32_t set, const char* kind) {
-  if (const auto written = inputs_->write(set, room_); !written) return written;
-  const bool first = set == 0;
-  auto expected = call(Role::eager, first ? plan_.first_call : call_limit());
-  if (!expected) return tl::unexpected(expected.error());
-  eager_us_ = expected->window_us;
-  if (const auto usable = checker_.accept_expected(expected->outputs); !usable) return usable;
-  auto got = call(Role::candidate, first ? plan_.first_call : call_limit());
-  if (!got) return tl::unexpected(got.error());
-  CheckRecord record{kind, inputs_->distribution(), set, 0, 0, false};
-  const auto judged = checker_.judge(arms_.host(Role::candidate), got->outputs,
-                                     arms_.host(Role::eager), expected->outputs, record);
-  record_.checks.push_back(record);
-  last_candidate_ = std::move(got->outputs);
-  last_eager_ = std::move(expected->outputs);
-  return judged;
-}
-
-Result<void, Ending> Evaluation::repeat_check() {
-  const CallOutputs first = last_candidate_;
-  auto again = call(Role::candidate, call_limit());
-  if (!again) return tl::unexpected(again.error());
-  CheckRecord record{"repeat", inputs_->distribution(), 0, 0, 0, false};
-  const Host& candidate = arms_.host(Role::candidate);
-  auto judged =
-      checker_.judge(candidate, again->outputs, arms_.host(Role::eager), last_eager_, record);
-  // Chance shows as a difference to the first result, whichever of the two is right.
-  const bool comparable = judged || judged.error().code == Code::mismatch;
-  if (comparable) judged = checker_.judge_repeat(candidate, first, again->outputs, record);
-  record_.checks.push_back(record);
-  return judged;
-}
-
-Result<void, Ending> Evaluation::check_candidate() {
-  enter("first_call");
-  if (const auto checked = one_check(0, "random"); !checked) return checked;
-  enter("checks");
-  if (const auto repeated = repeat_check(); !repeated) return repeated;
-  std::uint64_t elements = 0;
-  for (const auto& output : last_eager_.outputs) elements += element_count(output.spec).value_or(0);
-  const bool small = elements < plan_.small_elements;
-  const std::uint32_t count = small ? plan_.checks_if_small : plan_.checks;
-  for (std::uint32_t set = 1; set < count; ++set) {
-    if (const auto checked = one_check(set, "random"); !checked) return checked;
-    session_.progress("checks", set + 1, count);
-  }
-  return {};
+  // The rounds come after the checks: the second set of weights is in force then.
+  const Weights& last = other_weights_ ? *other_weights_ : *weights_;
+  return arms_.prepare(Role::compile, *task_, last, *inputs_);
 }
 
 Result<void, Ending> Evaluation::warm_compile() {
@@ -263,7 +221,7 @@ Result<void, Ending> Evaluation::time_candidate() {
   Result<void, Ending> ran;
   for (int attempt = 0; attempt < kTimingAttempts; ++attempt) {
     if (attempt > 0) std::this_thread::sleep_for(kTimingPause * attempt);
-    Rounds rounds(plan_, root_, room_, arms_, *inputs_, checker_,
+    Rounds rounds(plan_, guards_, root_, room_, arms_, *inputs_, checker_,
                   [this](std::uint32_t done, std::uint32_t total) {
                     session_.progress("timing", done, total);
                   });
@@ -288,16 +246,19 @@ Result<void, Ending> Evaluation::steps() {
     return tl::unexpected(Ending{Code::compile_error, "the solution does not compile"});
   }
   record_.library_digest = sha256_hex(solution_.library);
+  if (const auto audited = audit_library(); !audited) return audited;
   if (task_)  // else the candidate must wait until the task is known
     if (const auto begun = arms_.begin_candidate(solution_, *task_); !begun) return begun;
   if (const auto known = know_task(); !known) return known;
   if (const auto ready = prepare_arms(); !ready) return ready;
   if (!arms_.has(Role::candidate))
     if (const auto begun = arms_.begin_candidate(solution_, *task_); !begun) return begun;
+  if (const auto audited = audit_source(); !audited) return audited;
   if (const auto ready = arms_.finish_candidate(*task_, *weights_, *inputs_, nullptr); !ready)
     return ready;
   Checker::draw_end_bands(arms_.host(Role::candidate));
   if (const auto checked = check_candidate(); !checked) return checked;
+  arms_.drop(Role::reference);
   if (const auto whole = Checker::end_bands(arms_.host(Role::candidate)); !whole) return whole;
   if (plan_.looks.empty()) {
     record_.tier = 1;
@@ -313,12 +274,16 @@ std::string Evaluation::run() {
   if (const auto done = steps(); !done) {
     record_.ending = done.error();
     record_.tier = 0;
+    if (record_.ending.code == Code::policy_violation && record_.policy.empty())
+      record_.policy.push_back({record_.ending.rule, record_.ending.detail});
   }
   const std::string ended_in = record_.phase;
   enter("wind_up");
   if (arms_.has(Role::candidate)) record_.log += arms_.host(Role::candidate).log();
   describe_machine();
-  if (task_is_new_ && record_.ending.code != Code::task_invalid) session_.facts(*task_);
+  const bool known = task_is_new_ && record_.ending.code != Code::task_invalid;
+  // What was learned without a guard must not serve those who are judged with it.
+  if (known && guards_.admission && guards_.hidden) session_.facts(*task_);
   const bool keep_task_host = task_ && inputs_ && inputs_->distribution() == "opaque";
   const bool sound =
       record_.ending.code != Code::task_invalid && record_.ending.code != Code::infra_error;

@@ -12,22 +12,32 @@ namespace swage::judge {
 
 /// One evaluation, from assignment to verdict:
 /// 1 the bundle is read; 2 the root seed is drawn; 3 the candidate's host starts to load; 4 the
-/// task is learned or remembered; 5 eager and compile get weights and inputs; 6 checks; 7 rounds;
+/// task is learned or remembered; 5 eager and compile get weights and inputs; 6 checks: random
+/// inputs, hidden distributions, the second set of weights, which stays from there on; 7 rounds;
 /// 8 hosts that may stay are handed back, and the verdict is made. Thread: one, blocking.
 class Evaluation {
  public:
-  Evaluation(Session& session, Assignment assignment);
+  /// `guards`: all of them, but in tests (core/guards.hpp).
+  Evaluation(Session& session, Assignment assignment, Guards guards);
   /// Runs it; hands facts and resident hosts to the session. Returns the serialised verdict.
   std::string run();
 
  private:
   Result<void, Ending> steps();
+  Result<void, Ending> audit_library() const;
+  Result<void, Ending> audit_source();
   Result<void, Ending> know_task();
   Result<void, Ending> admit_task();
   Result<void, Ending> prepare_arms();
   Result<void, Ending> check_candidate();
-  Result<void, Ending> one_check(std::uint32_t set, const char* kind);
+  Result<void, Ending> learn_hidden();
+  Result<bool, Ending> holds_for(Hidden which, std::uint64_t set);
+  Result<void, Ending> one_check(std::uint64_t set, const std::string& kind,
+                                 const std::string& distribution);
+  Result<void, Ending> check_precision(CheckRecord& record);
   Result<void, Ending> repeat_check();
+  Result<void, Ending> hidden_checks();
+  Result<void, Ending> weight_checks();
   Result<void, Ending> warm_compile();
   Result<void, Ending> time_candidate();
   Result<Host::Call, Ending> call(Role role, std::chrono::milliseconds limit);
@@ -38,6 +48,7 @@ class Evaluation {
 
   Session& session_;
   SessionBegin begin_;
+  Guards guards_;
   Plan plan_;
   Root root_{};
   VerdictRecord record_;
@@ -47,9 +58,11 @@ class Evaluation {
   Room room_;
   Arms arms_;
   std::optional<Weights> weights_;
+  std::optional<Weights> other_weights_;  // the second set; absent when there is no state
   std::optional<Inputs> inputs_;
   Checker checker_;
   double eager_us_ = 0;
+  bool called_ = false;  // the first calls may take longer
   CallOutputs last_candidate_;
   CallOutputs last_eager_;
   std::chrono::steady_clock::time_point started_;

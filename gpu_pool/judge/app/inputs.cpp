@@ -1,5 +1,6 @@
 #include "gpu_pool/judge/app/inputs.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 #include "gpu_pool/judge/app/endings.hpp"
@@ -13,6 +14,7 @@ constexpr std::uint64_t kPage = 4096;
 constexpr std::uint64_t kInputPurpose = 1;
 constexpr std::uint64_t kWeightPurpose = 2;
 constexpr std::uint64_t kOpaquePurpose = 3;
+constexpr std::uint64_t kKnownSeed = 42;  // what everybody knows: the guard `seed` switched off
 constexpr std::chrono::milliseconds kTaskLimit{30000};
 
 std::uint64_t span_bytes(const TensorSpec& spec) {
@@ -33,15 +35,17 @@ Layout page_layout(const std::vector<TensorSpec>& specs) {
   return out;
 }
 
-Result<Inputs, Ending> Inputs::make(const TaskFacts& facts, const Root& root, Host* task_host) {
+Result<Inputs, Ending> Inputs::make(const TaskFacts& facts, const Root& root, Host* task_host,
+                                    const Guards& guards) {
   Inputs out;
+  out.guards_ = guards;
   out.facts_ = &facts;
   out.root_ = root;
   out.task_host_ = task_host;
   std::vector<TensorSpec> specs;
   for (std::size_t i = 0; i < facts.args.size(); ++i) {
     if (!facts.args[i].tensor) continue;
-    if (!facts.args[i].recipe) out.opaque_.push_back(out.tensors_.size());
+    if (!facts.args[i].recipe || !guards.seed) out.opaque_.push_back(out.tensors_.size());
     out.tensors_.push_back(i);
     specs.push_back(*facts.args[i].tensor);
   }
@@ -49,8 +53,9 @@ Result<Inputs, Ending> Inputs::make(const TaskFacts& facts, const Root& root, Ho
   auto memory = SharedMemory::make("inputs", out.layout_.bytes);
   if (!memory) return tl::unexpected(no_memory(memory.error()));
   std::memset(memory->bytes().data(), 0xFF, memory->size());  // NaN behind each payload
-  if (const auto sealed = memory->seal_against_new_writers(); !sealed)
-    return tl::unexpected(no_memory(sealed.error()));
+  if (guards.readonly)
+    if (const auto sealed = memory->seal_against_new_writers(); !sealed)
+      return tl::unexpected(no_memory(sealed.error()));
   out.memory_ = std::move(*memory);
   if (!out.opaque_.empty()) {
     auto staging = SharedMemory::make("staging", out.layout_.bytes);
@@ -60,8 +65,36 @@ Result<Inputs, Ending> Inputs::make(const TaskFacts& facts, const Root& root, Ho
   return out;
 }
 
-Result<void, Ending> Inputs::write(std::uint64_t set, Room& room) {
+bool Inputs::can_be_hidden() const {
+  return std::ranges::any_of(tensors_, [this](std::size_t index) {
+    const Argument& argument = facts_->args[index];
+    return argument.recipe && is_floating(argument.tensor->type) &&
+           span_elements(*argument.tensor).value_or(0) > 0;
+  });
+}
+
+Result<void, Ending> Inputs::write_hidden(Hidden which, std::uint64_t set, Room& room) {
+  if (const auto usual = write(set, room); !usual) return usual;
+  if (!guards_.fresh || !guards_.seed) return {};
   for (std::size_t i = 0; i < tensors_.size(); ++i) {
+    const Argument& argument = facts_->args[tensors_[i]];
+    const TensorSpec& spec = *argument.tensor;
+    if (!argument.recipe || !is_floating(spec.type)) continue;
+    const auto buffer = memory_.bytes().subspan(layout_.offsets[i], span_bytes(spec));
+    const std::uint64_t key = derive_key(root_, kInputPurpose, set << 16U | i);
+    const auto row = static_cast<std::uint64_t>(
+        spec.shape.empty() ? 1 : std::max<std::int64_t>(spec.shape.back(), 1));
+    room.share_range(span_elements(spec).value_or(0), kFillBlock,
+                     [&](std::uint64_t begin, std::uint64_t end) {
+                       fill_hidden(which, spec.type, row, key, buffer, begin, end);
+                     });
+  }
+  return {};
+}
+
+Result<void, Ending> Inputs::write(std::uint64_t set, Room& room) {
+  if (!guards_.fresh) set = 0;
+  for (std::size_t i = 0; i < tensors_.size() && guards_.seed; ++i) {
     const Argument& argument = facts_->args[tensors_[i]];
     if (!argument.recipe) continue;
     const TensorSpec& spec = *argument.tensor;
@@ -85,7 +118,8 @@ Result<void, Ending> Inputs::write_opaque(std::uint64_t set) {
     place["index"] = index;
     places.push_back(std::move(place));
   }
-  const std::uint64_t seed = derive_key(root_, kOpaquePurpose, set) >> 1U;
+  const std::uint64_t seed =
+      guards_.seed ? derive_key(root_, kOpaquePurpose, set) >> 1U : kKnownSeed;
   const auto done = task_host_->ask(
       {{"op", "inputs"}, {"bytes", layout_.bytes}, {"tensors", std::move(places)}, {"seed", seed}},
       {staging_.descriptor().get()}, {}, kTaskLimit);
@@ -111,12 +145,6 @@ nlohmann::json Inputs::map_message() const {
   return {{"op", "map"}, {"bytes", layout_.bytes}, {"args", std::move(args)}, {"writable", false}};
 }
 
-Result<void, HostFailure> Inputs::map_into(Host& host) const {
-  const auto mapped = host.ask(map_message(), {memory_.descriptor().get()}, {}, kTaskLimit);
-  if (!mapped) return tl::unexpected(mapped.error());
-  return {};
-}
-
 Result<SharedMemory, std::string> Inputs::copy() const {
   auto memory = SharedMemory::make("replay", layout_.bytes);
   if (memory) std::memcpy(memory->bytes().data(), memory_.bytes().data(), layout_.bytes);
@@ -124,7 +152,8 @@ Result<SharedMemory, std::string> Inputs::copy() const {
 }
 
 Result<Weights, Ending> Weights::make(const std::vector<StateTensor>& state,
-                                      const std::string& initial, const Root& root) {
+                                      const std::string& initial, const Root& root,
+                                      std::uint64_t set) {
   Weights out;
   out.state_ = &state;
   std::vector<TensorSpec> specs;
@@ -137,7 +166,8 @@ Result<Weights, Ending> Weights::make(const std::vector<StateTensor>& state,
   std::memcpy(memory->bytes().data(), initial.data(), initial.size());
   for (std::size_t i = 0; i < state.size(); ++i) {
     const auto values = memory->bytes().subspan(out.layout_.offsets[i], span_bytes(state[i].spec));
-    perturb_weights(state[i].name, state[i].spec.type, derive_key(root, kWeightPurpose, i), values);
+    const std::uint64_t key = derive_key(root, kWeightPurpose, set << 32U | i);
+    perturb_weights(state[i].name, state[i].spec.type, key, values);
   }
   if (const auto sealed = memory->seal_against_new_writers(); !sealed)
     return tl::unexpected(no_memory(sealed.error()));

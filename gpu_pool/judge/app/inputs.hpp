@@ -9,6 +9,7 @@
 #include "gpu_pool/judge/adapters/room.hpp"
 #include "gpu_pool/judge/adapters/shared_memory.hpp"
 #include "gpu_pool/judge/adapters/task_facts.hpp"
+#include "gpu_pool/judge/core/guards.hpp"
 #include "gpu_pool/judge/core/outcome.hpp"
 
 namespace swage::judge {
@@ -27,14 +28,18 @@ Layout page_layout(const std::vector<TensorSpec>& specs);
 class Inputs {
  public:
   /// `task_host` makes the content of opaque arguments; null when there are none.
-  static Result<Inputs, Ending> make(const TaskFacts& facts, const Root& root, Host* task_host);
+  static Result<Inputs, Ending> make(const TaskFacts& facts, const Root& root, Host* task_host,
+                                     const Guards& guards);
 
   /// Content number `set` of this evaluation.
   Result<void, Ending> write(std::uint64_t set, Room& room);
+  /// The same, with every floating argument that has a recipe drawn from `which` instead.
+  Result<void, Ending> write_hidden(Hidden which, std::uint64_t set, Room& room);
+  /// Whether write_hidden() would change anything.
+  bool can_be_hidden() const;
 
-  /// `map` for a host; with `writable_copy` it gets the current content in memory of its own, which
-  /// it may change (to find out whether it does).
-  Result<void, HostFailure> map_into(Host& host) const;
+  /// The current content in memory of its own, which a host may change (to find out whether it
+  /// does).
   Result<SharedMemory, std::string> copy() const;
   nlohmann::json map_message() const;
   std::uint64_t bytes() const { return layout_.bytes; }
@@ -50,17 +55,19 @@ class Inputs {
   Host* task_host_ = nullptr;
   std::vector<std::size_t> tensors_;  // indices of tensor arguments
   std::vector<std::size_t> opaque_;   // of which without recipe, as positions in tensors_
+  Guards guards_;
   Layout layout_;
   SharedMemory memory_;
   SharedMemory staging_;
 };
 
-/// The weights of one evaluation.
+/// One set of weights of an evaluation.
 class Weights {
  public:
-  /// initial: the flat state in the layout of `page_layout`.
+  /// initial: the flat state in the layout of `page_layout`. `set` tells one set from another.
   static Result<Weights, Ending> make(const std::vector<StateTensor>& state,
-                                      const std::string& initial, const Root& root);
+                                      const std::string& initial, const Root& root,
+                                      std::uint64_t set);
   nlohmann::json message() const;
   const SharedMemory& memory() const { return memory_; }
   bool empty() const { return state_->empty(); }

@@ -1,10 +1,7 @@
-#include <csignal>
 #include <cstdio>
 #include <string_view>
 
-#include "gpu_pool/judge/adapters/turn.hpp"
-#include "gpu_pool/judge/app/evaluation.hpp"
-#include "gpu_pool/judge/app/session.hpp"
+#include "gpu_pool/judge/app/serve.hpp"
 
 namespace {
 
@@ -25,15 +22,5 @@ int main(int argc, char** argv) {
     std::fputs(kHelp.data(), asked ? stdout : stderr);
     return asked ? 0 : 64;
   }
-  std::signal(SIGPIPE, SIG_IGN);
-  swage::judge::Session session(swage::Descriptor{swage::judge::kSessionDescriptor});
-  auto assignment = session.begin();
-  if (!assignment) {
-    std::fprintf(stderr, "swage-judge: %s\n", assignment.error().c_str());
-    return 64;
-  }
-  const auto turn = swage::judge::wait_for_turn(assignment->begin.host_cores);
-  swage::judge::Evaluation evaluation(session, std::move(*assignment));
-  const auto sent = session.verdict(evaluation.run());
-  return sent ? 0 : 1;
+  return swage::judge::serve(swage::judge::Guards{}, {});
 }

@@ -4,6 +4,9 @@ namespace swage::judge {
 
 Plan plan_for(const JudgeRequest& request) {
   Plan plan;
+  plan.matched = request.precision == "matched";
+  // The reference in double precision costs a host of its own: the quick forms do without.
+  plan.measure_precision = plan.matched || (request.mode == Mode::score && !request.one_machine);
   if (request.mode == Mode::verify) return plan;
   if (request.one_machine) {
     plan.looks = {{12, 3}};

@@ -15,6 +15,10 @@ struct Plan {
   std::uint32_t checks = 5;            ///< random inputs
   std::uint32_t checks_if_small = 20;  ///< for results of fewer elements than the next
   std::uint64_t small_elements = 1024;
+  std::uint32_t hidden = 4;         ///< hidden distributions, drawn from those that are valid
+  std::uint32_t weight_checks = 2;  ///< random inputs under the second weight set
+  bool matched = false;             ///< the precision rule decides as well as the gate
+  bool measure_precision = false;   ///< it is evaluated, whether or not it decides
   std::uint32_t warm_ups = 3;       ///< calls of the compile arm before the rounds
   std::vector<Look> looks;          ///< when the stopping rule looks; empty: no rounds
   double void_share = 0.25;         ///< more void rounds than this: timing_unstable

@@ -12,8 +12,8 @@ namespace swage::judge {
 class Rounds {
  public:
   using Report = std::function<void(std::uint32_t done, std::uint32_t total)>;
-  Rounds(const Plan& plan, const Root& root, Room& room, Arms& arms, Inputs& inputs,
-         Checker& checker, Report report);
+  Rounds(const Plan& plan, const Guards& guards, const Root& root, Room& room, Arms& arms,
+         Inputs& inputs, Checker& checker, Report report);
 
   /// Errors: what the candidate did wrong in a timed call, or timing_unstable. On success
   /// timing() is filled. `first` numbers the first round: no number may come twice
@@ -36,6 +36,7 @@ class Rounds {
   bool settled() const;
 
   const Plan& plan_;
+  const Guards& guards_;
   const Root& root_;
   Room& room_;
   Arms& arms_;

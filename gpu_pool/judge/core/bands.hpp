@@ -11,6 +11,10 @@ inline constexpr std::byte kBandByte{0xC7};
 inline constexpr std::size_t kBandBytes = 4096;          ///< before and after an allocation
 inline constexpr std::size_t kEndBandBytes = 2UL << 20;  ///< at both ends of the arena
 
+/// Memory that a forward gets is full of this byte: 3.4e38 as float32 (1.4e306 as float64, not a
+/// number as float16), which nobody may mistake for a result.
+inline constexpr std::byte kPoisonByte{0x7F};
+
 /// True when every byte still has the band's value.
 bool band_intact(std::span<const std::byte> band);
 

@@ -29,6 +29,11 @@ Comparison merge(const Comparison& a, const Comparison& b);
 Comparison compare(const TensorView& candidate, const TensorView& expected, Tolerance tolerance,
                    std::uint64_t begin, std::uint64_t end);
 
+/// The comparison of the guard `exact` switched off: element by element in row-major order,
+/// whatever types and shapes are, as far as the shorter one goes.
+Comparison compare_loosely(const TensorView& candidate, const TensorView& expected,
+                           Tolerance tolerance);
+
 /// True when some element of [begin, end) of a flat buffer is neither finite nor an integer type.
 bool has_nonfinite(ElementType type, std::span<const std::byte> elements);
 

@@ -42,6 +42,7 @@ std::string_view name_of(Code code);
 struct Ending {
   Code code = Code::infra_error;
   std::string detail;  ///< one sentence for people; may quote untrusted text
+  std::string rule{};  ///< of a policy_violation: `symbols`, `ast`, `dispatch`
 };
 
 /// What decides the tier: intervals of candidate / baseline, and medians of the raw windows (us).

@@ -196,9 +196,4 @@ void fill(const Recipe& recipe, ElementType type, std::uint64_t key, std::span<s
   }
 }
 
-void poison(ElementType type, std::span<std::byte> buffer) {
-  // All ones is a NaN in every floating type of ours.
-  std::memset(buffer.data(), is_floating(type) ? 0xFF : 0xA5, buffer.size());
-}
-
 }  // namespace swage::judge

@@ -42,7 +42,4 @@ inline constexpr std::uint64_t kFillBlock = 4096;
 void fill(const Recipe& recipe, ElementType type, std::uint64_t key, std::span<std::byte> buffer,
           std::uint64_t begin, std::uint64_t end);
 
-/// Fills with NaN (floating types) or 0xA5 bytes: what nobody may mistake for a result.
-void poison(ElementType type, std::span<std::byte> buffer);
-
 }  // namespace swage::judge

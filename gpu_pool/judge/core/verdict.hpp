@@ -12,12 +12,21 @@ namespace swage::judge {
 
 /// One correctness check.
 struct CheckRecord {
-  std::string kind;  ///< `random`, `repeat`, `timed`
+  std::string kind;  ///< `random`, `repeat`, `hidden`, `weights_b`, `timed`
   std::string distribution;
   std::uint32_t set = 0;
   std::uint64_t elements = 0;
   double max_abs = 0;
   bool passed = false;
+  std::optional<double> rel_l2 = std::nullopt;  ///< of the precision rule, where it was evaluated
+  std::optional<double> eager_rel_l2 = std::nullopt;
+  std::optional<double> limit = std::nullopt;  ///< on rel_l2
+};
+
+/// A rule of the policy that the candidate breaks.
+struct PolicyFinding {
+  std::string rule;
+  std::string detail;  ///< may quote untrusted text
 };
 
 /// Medians of one arm.
@@ -55,6 +64,8 @@ struct VerdictRecord {
   std::vector<std::string> missing_layers;
   std::string root_seed;
   std::vector<CheckRecord> checks;
+  std::optional<bool> precision_pass;  ///< absent: not evaluated
+  std::vector<PolicyFinding> policy;
   std::optional<TimingRecord> timing;
   std::uint32_t tier = 0;
   std::optional<double> reward;

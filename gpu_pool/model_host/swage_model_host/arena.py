@@ -9,14 +9,14 @@ class Arena:
     model has stored there (say, a table made in the first call) stays valid for the host's life.
     """
 
-    def __init__(self, library: str, descriptor: int, size: int) -> None:
+    def __init__(self, library: str, descriptor: int, size: int, *, poison: bool) -> None:
         self._map = mmap.mmap(descriptor, size)
         self.base = ctypes.addressof(ctypes.c_char.from_buffer(self._map))
         self.size = size
         self._library = ctypes.PyDLL(library)
         install = self._library.swage_arena_install
-        install.argtypes = (ctypes.c_void_p, ctypes.c_size_t)
-        install(self.base, size)
+        install.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
+        install(self.base, size, poison)
         self._use = self._library.swage_arena_use
         self._use.argtypes = (ctypes.c_int,)
         self._exhausted = self._library.swage_arena_exhausted

@@ -5,17 +5,21 @@ import os
 import socket
 import sys
 import traceback
+from pathlib import Path
 from typing import Any
 
 import torch
 
-from swage_model_host import channel, isolate, page, program
+from swage_model_host import channel, dispatch, isolate, page, program, source_scan
 from swage_model_host.arena import Arena
 from swage_model_host.memory import Shared
 from swage_model_host.program import MetadataError
 from swage_model_host.task import TaskError, TaskHost
 
-UIDS = {"eager": 64001, "compile": 64002, "candidate": 64003, "task": 64004}
+UIDS = {
+    "eager": 64001, "compile": 64002, "candidate": 64003, "task": 64004, "reference": 64004,
+    "reader": 64006,
+}  # fmt: skip
 MAX_MESSAGE = 4096
 
 
@@ -90,7 +94,9 @@ class Host:
                 os.close(descriptor)
 
     def _fail(self, stage: str, error: BaseException) -> None:
-        own = isinstance(error, MetadataError | TaskError)  # says all there is to say
+        own = isinstance(
+            error, MetadataError | TaskError | dispatch.PolicyError
+        )  # says all there is to say
         text = str(error) if own else "".join(traceback.format_exception(error))
         message = {
             "kind": "failed",
@@ -107,12 +113,15 @@ class Host:
             return "memory"
         if isinstance(error, MetadataError):
             return "metadata"
+        if isinstance(error, dispatch.PolicyError):
+            return "policy"
         return "task" if isinstance(error, TaskError) else "exception"
 
     def _do_hello(self, message: channel.Message, descriptors: list[int]) -> dict[str, Any]:
         page_descriptor, arena_descriptor = descriptors
         self._page = page.CallPage(page_descriptor)
-        self._arena = Arena(self._arena_library, arena_descriptor, int(message["arena_bytes"]))
+        size, poison = int(message["arena_bytes"]), bool(message["poison"])
+        self._arena = Arena(self._arena_library, arena_descriptor, size, poison=poison)
         return {"nonce": message["nonce"]}
 
     def _do_load(self, message: channel.Message, descriptors: list[int]) -> dict[str, Any]:
@@ -122,10 +131,23 @@ class Host:
             sys.meta_path.insert(0, program.LibraryFinder(library))
         sys.path.append(isolate.WORK)
         module, name = ("model_new", "ModelNew") if candidate else ("model", "Model")
+        if self._role == "reference":
+            torch.set_default_dtype(torch.float64)
         model = program.build(module, name, message["init_args"], int(message["init_seed"]))
-        compiled = self._role == "compile"
-        self._program = program.Program(model, self._arena, compiled=compiled)
+        watch = candidate and bool(message["watch"])
+        self._program = program.Program(model, self._arena, self._way_to_run(model, watch))
+        self._program.exact = not candidate or bool(message["exact"])
         return {"state": program.state_of(model)}
+
+    def _way_to_run(self, model: torch.nn.Module, watch: bool) -> Any:  # noqa: ANN401
+        if self._role == "compile":
+            return torch.compile(model, dynamic=False)
+        if self._role == "reference":
+            return program.in_double(model)
+        return dispatch.watched(model) if watch else model
+
+    def _do_scan(self, message: channel.Message, descriptors: list[int]) -> dict[str, Any]:
+        return {"findings": source_scan.scan(Path(isolate.WORK))}
 
     def _do_map(self, message: channel.Message, descriptors: list[int]) -> None:
         shared = Shared(descriptors[0], int(message["bytes"]), writable=bool(message["writable"]))

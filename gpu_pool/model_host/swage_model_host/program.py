@@ -5,7 +5,7 @@ import importlib.machinery
 import importlib.util
 import sys
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -88,9 +88,10 @@ def state_of(model: torch.nn.Module) -> list[dict[str, Any]]:
 class Program:
     """One model with its inputs and its last two results."""
 
-    def __init__(self, model: torch.nn.Module, arena: Arena, *, compiled: bool) -> None:
+    def __init__(self, model: torch.nn.Module, arena: Arena, run: Callable[..., Any]) -> None:
         self._model = model
-        self._run: Any = torch.compile(model, dynamic=False) if compiled else model
+        self._run = run
+        self.exact = True  # off only in tests: what is not a plain tensor is made one
         self._arena = arena
         self._inputs: Shared | None = None
         self._weights: Shared | None = None
@@ -123,7 +124,8 @@ class Program:
         self._arena.on()
         try:
             with torch.no_grad():
-                container, tensors = _unpack(self._run(*self._args))
+                result = self._run(*self._args)
+                container, tensors = _unpack(result if self.exact else _plain(result))
                 return container, self._publish(tensors)
         finally:
             self._arena.off()
@@ -187,6 +189,28 @@ def _unpack(result: object) -> tuple[int, list[torch.Tensor]]:
     return container, tensors
 
 
+def _plain(result: object) -> object:
+    """What a careless comparison sees: values, in whatever type and shape."""
+    if isinstance(result, tuple | list):
+        return [torch.as_tensor(item).detach() for item in result]
+    return torch.as_tensor(result).detach()
+
+
+def in_double(model: torch.nn.Module) -> Callable[..., Any]:
+    """The model in double precision: the truth that eager and candidate are compared with."""
+    double = model.double()
+
+    def run(*args: object) -> object:
+        return double(*[_widened(value) for value in args])
+
+    return run
+
+
+def _widened(value: object) -> object:
+    floating = isinstance(value, torch.Tensor) and value.dtype.is_floating_point
+    return value.double() if floating else value  # type: ignore[attr-defined]
+
+
 def _describe(value: object) -> str:
     return f"a {type(value).__module__}.{type(value).__qualname__}"[:200]
 
@@ -194,6 +218,8 @@ def _describe(value: object) -> str:
 def _demand_plain(tensor: object) -> None:
     if type(tensor) is not torch.Tensor:
         raise MetadataError(f"forward returned {_describe(tensor)}, not exactly a torch.Tensor")
+    if tensor.__dict__:
+        raise MetadataError("a result has attributes of its own")
     if tensor.device.type != "cpu" or tensor.layout is not torch.strided:
         raise MetadataError(f"a result is on {tensor.device} with layout {tensor.layout}")
     if tensor.dtype not in dtypes.CODES or tensor.dim() > page.MAX_DIMENSIONS:

@@ -122,6 +122,8 @@ Task<Outcome> ProcessJudgeRunner::run(JudgeRequest request, std::function<void(P
 Result<std::shared_ptr<Process>, std::string> ProcessJudgeRunner::start_judge(int socket) {
   ProcessSpec spec;
   spec.argv = {settings_.judge_binary};
+  spec.argv.insert(spec.argv.end(), settings_.judge_arguments.begin(),
+                   settings_.judge_arguments.end());
   spec.env = {{"LANG", "C.UTF-8"}};
   if (!settings_.log.empty()) spec.log = settings_.log;
   spec.descriptors = {{judge::kSessionDescriptor, socket}};

@@ -16,7 +16,8 @@ namespace swage::worker {
 struct JudgeRunnerSettings {
   std::filesystem::path python;                ///< interpreter that has torch
   std::filesystem::path model_host_directory;  ///< holds zygote_main.py and libswage_arena.so
-  std::filesystem::path judge_binary;          ///< swage-judge
+  std::filesystem::path judge_binary;          ///< swage-judge, which takes no arguments
+  std::vector<std::string> judge_arguments;    ///< for a binary of a test that takes some
   std::filesystem::path cache_directory;       ///< Inductor's artefacts, kept from run to run
   std::filesystem::path log;                   ///< stderr of zygote and judges; empty: ours
   std::vector<int> host_cores;                 ///< processors of the model hosts

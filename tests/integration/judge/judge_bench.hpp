@@ -17,10 +17,14 @@ class JudgeBench {
   JudgeBench();
   ~JudgeBench();
 
+  /// From here on evaluations run without these guards (comma-separated names); "" for all guards,
+  /// which is how a bench begins. Without some the testing judge runs.
+  void switch_off(const std::string& guards);
+
   /// One evaluation. `files` of the solution: path to content. `library` empty: it did not compile.
   v1::Verdict judge(judge::Mode mode, const std::string& task_source,
                     const std::map<std::string, std::string>& files, const std::string& library,
-                    bool one_machine = true);
+                    bool one_machine = true, const std::string& precision = "official");
   /// Whether the runner says that nothing of an evaluation is left.
   bool clear();
   /// The signature of the last verdict holds under the bench's key.

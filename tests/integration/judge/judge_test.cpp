@@ -39,6 +39,9 @@ std::string chain_new(const std::string& body, const std::string& before = "") {
          body + "\n";
 }
 
+// The candidates of these tests use torch to be short, so they run without the policy's layers.
+const std::string kPolicy = "symbols,ast,dispatch";
+
 const std::string kRight = chain_new("        return out");
 
 /// A ModelNew for the linear task; `extra` goes into __init__, `call` after the kernel.
@@ -142,6 +145,7 @@ std::vector<Case> bad_candidates() {
 TEST_F(Judge, GivesEachBadDeedItsCode) {
   const std::string task = source_file(kChain);
   const std::string library = fixture_library();
+  bench.switch_off(kPolicy);
   for (const Case& bad : bad_candidates()) {
     SCOPED_TRACE(bad.name);
     const auto verdict =
@@ -155,6 +159,7 @@ TEST_F(Judge, GivesEachBadDeedItsCode) {
     EXPECT_TRUE(bench.last_signature_holds());
     EXPECT_TRUE(bench.clear());
   }
+  bench.switch_off("");
   const auto none = bench.judge(Mode::verify, task, {{"model_new.py", kRight}}, "");
   EXPECT_EQ(none.code(), v1::VERDICT_CODE_COMPILE_ERROR);
   const auto text = bench.judge(Mode::verify, task, {{"model_new.py", kRight}}, "not a library");
@@ -162,8 +167,8 @@ TEST_F(Judge, GivesEachBadDeedItsCode) {
   const auto honest = bench.judge(Mode::verify, task, {{"model_new.py", kRight}}, library);
   EXPECT_EQ(honest.code(), v1::VERDICT_CODE_OK) << honest.detail();
   EXPECT_EQ(honest.tier(), 1U);
-  EXPECT_EQ(honest.checks_size(), 6);  // five inputs, one of them twice
-  EXPECT_FALSE(honest.has_reward());   // only a score decides one
+  EXPECT_EQ(honest.checks_size(), 10);  // five inputs, one of them twice, and four hidden ones
+  EXPECT_FALSE(honest.has_reward());    // only a score decides one
   EXPECT_FALSE(honest.has_timing());
 }
 
@@ -177,8 +182,11 @@ TEST_F(Judge, SetsTheWeightsItself) {
   EXPECT_EQ(honest.code(), v1::VERDICT_CODE_OK) << honest.detail() << honest.log();
   const auto other = judge(linear_new("        nn.init.zeros_(self.linear.weight)\n"));
   EXPECT_EQ(other.code(), v1::VERDICT_CODE_OK) << "own initialisation is overwritten";
+  EXPECT_EQ(honest.checks_size(), 12);  // two more with the second set of weights
+  bench.switch_off(kPolicy);
   const auto early = judge(linear_new("        self.w = self.linear.weight.detach().clone()\n",
                                       "        out = x @ self.w.t() + b.detach()\n"));
+  bench.switch_off("");
   EXPECT_EQ(early.code(), v1::VERDICT_CODE_MISMATCH) << early.detail();
   const auto lacking =
       judge(linear_new("        del self.linear.bias\n"
@@ -223,7 +231,7 @@ TEST_F(Judge, ScoresAFastCandidateAboveASlowOne) {
   EXPECT_EQ(fast.reward(), 3.0);
   EXPECT_EQ(fast.timing().rounds(), 12U);
   EXPECT_GT(fast.timing().eager().calibrated_us(), fast.timing().candidate().calibrated_us());
-  EXPECT_EQ(fast.checks_size(), 6 + 12 + static_cast<int>(voided(fast)));
+  EXPECT_EQ(fast.checks_size(), 10 + 12 + static_cast<int>(voided(fast)));
   const auto slow = judge("40");
   EXPECT_EQ(slow.code(), v1::VERDICT_CODE_OK) << slow.DebugString();
   EXPECT_EQ(slow.tier(), 1U);

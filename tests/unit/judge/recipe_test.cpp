@@ -97,14 +97,5 @@ TEST(DeriveKey, ChangesWithEachOfItsArguments) {
   EXPECT_EQ(keys.size(), 3U + root.size());
 }
 
-TEST(Poison, IsNotANumberInEveryFloatingType) {
-  for (const auto type :
-       {ElementType::float32, ElementType::float64, ElementType::float16, ElementType::bfloat16}) {
-    std::array<std::byte, 8> buffer{};
-    poison(type, buffer);
-    EXPECT_TRUE(std::isnan(load_element(type, buffer.data()))) << name_of(type);
-  }
-}
-
 }  // namespace
 }  // namespace swage::judge
