@@ -138,6 +138,12 @@ class LocalRunner {
       return;
     }
     terminal_.print("");
+    if (!fs::exists(out_ / "run.json") && code != 1) {  // refused before anything was made
+      if (const auto said = read_file(controller_log())) std::fputs(said->c_str(), stderr);
+      std::error_code ignored;
+      fs::remove(controller_log(), ignored);
+      return;
+    }
     std::fprintf(stderr, "swage run: the controller ended with %s; the end of its log (%s):\n",
                  describe_status(status).c_str(), controller_log().c_str());
     const auto log = read_file(controller_log());

@@ -1,6 +1,8 @@
 #include <sched.h>
 #include <unistd.h>
 
+#include <array>
+#include <cstdio>
 #include <sstream>
 
 #include "controller/adapters/local_layout.hpp"
@@ -68,6 +70,19 @@ Result<Installation, std::vector<std::string>> find_installation(const fs::path&
     missing.push_back("no torch environment in " + environment.string() + "; run `make setup`");
   if (!missing.empty()) return tl::unexpected(std::move(missing));
   return out;
+}
+
+Result<void, std::string> check_containers(const fs::path& bin) {
+  const auto command = "'" + (bin / "swage-sandboxd").string() + "' probe 2>&1";
+  std::FILE* pipe = ::popen(command.c_str(), "re");
+  if (pipe == nullptr) return tl::unexpected(std::string("cannot start swage-sandboxd"));
+  std::string said;
+  std::array<char, 1024> block{};
+  for (std::size_t got = 0; (got = std::fread(block.data(), 1, block.size(), pipe)) > 0;)
+    said.append(block.data(), got);
+  if (::pclose(pipe) == 0) return {};
+  while (said.ends_with('\n')) said.pop_back();
+  return tl::unexpected(said);
 }
 
 }  // namespace swage::controller

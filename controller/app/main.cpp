@@ -52,6 +52,9 @@ int run(const ControllerConfig& config) {
   }
   const auto tasks = load_tasks(file->run, installed->share / "tasks");
   if (!tasks) return complain(tasks.error().text(), kBadInput);
+  if (!file->run.evaluation.allow_reduced_trust)
+    if (const auto able = check_containers(installed->bin); !able)
+      return complain(able.error(), kMissing);
   auto out = OutDirectory::open(config.out, file->run, *text, config.resume);
   if (!out) return complain(out.error().message, code_of(out.error()));
   for (const auto& notice : file->notices) log_info("notice", {{"text", notice}});
