@@ -1,10 +1,9 @@
 #include <sched.h>
 #include <unistd.h>
 
-#include <array>
-#include <cstdio>
 #include <sstream>
 
+#include "controller/adapters/command_output.hpp"
 #include "controller/adapters/local_layout.hpp"
 
 namespace swage::controller {
@@ -73,16 +72,9 @@ Result<Installation, std::vector<std::string>> find_installation(const fs::path&
 }
 
 Result<void, std::string> check_containers(const fs::path& bin) {
-  const auto command = "'" + (bin / "swage-sandboxd").string() + "' probe 2>&1";
-  std::FILE* pipe = ::popen(command.c_str(), "re");
-  if (pipe == nullptr) return tl::unexpected(std::string("cannot start swage-sandboxd"));
-  std::string said;
-  std::array<char, 1024> block{};
-  for (std::size_t got = 0; (got = std::fread(block.data(), 1, block.size(), pipe)) > 0;)
-    said.append(block.data(), got);
-  if (::pclose(pipe) == 0) return {};
-  while (said.ends_with('\n')) said.pop_back();
-  return tl::unexpected(said);
+  const auto asked = command_output({(bin / "swage-sandboxd").string(), "probe"});
+  if (asked.status == 0) return {};
+  return tl::unexpected(asked.status == -1 ? "cannot start swage-sandboxd" : asked.text);
 }
 
 }  // namespace swage::controller
