@@ -28,10 +28,12 @@ def get_init_inputs():
 """
 
 
-def swage(*arguments: str | Path, **more: Any) -> subprocess.CompletedProcess[str]:
+def swage(
+    *arguments: str | Path, env: dict[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [str(BIN / "swage"), *map(str, arguments)], capture_output=True, text=True, check=False,
-        timeout=120, **more,
+        timeout=120, env=env,
     )  # fmt: skip
 
 
@@ -53,11 +55,11 @@ def run_file(folder: Path, **changed: str) -> Path:
     return file
 
 
-def start_refused(file: Path, code: int, *said: str, **more: Any) -> None:
+def start_refused(file: Path, code: int, *said: str, env: dict[str, str] | None = None) -> None:
     """`swage run` refuses the file and leaves nothing."""
     out = file.parent / "out"
     before = set(file.parent.iterdir())
-    expect_refused(swage("run", file, "--local", "--out", out, **more), code, *said)
+    expect_refused(swage("run", file, "--local", "--out", out, env=env), code, *said)
     assert set(file.parent.iterdir()) == before
 
 
