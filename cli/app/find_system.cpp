@@ -58,7 +58,11 @@ Result<LocalRun, std::string> read_local_run(const fs::path& out) {
   run.run = json.value("run", "");
   run.run_uid = json.value("run_uid", "");
   run.pid = json.value("pid", 0);
-  run.alive = run.pid > 0 && ::kill(run.pid, 0) == 0;
+  run.state = json.value("state", "");
+  // A run that has ended wrote so; its process id may be somebody else's by now.
+  const bool ended = run.state == "succeeded" || run.state == "failed" || run.state == "stopped";
+  run.alive = !ended && run.pid > 0 && ::kill(run.pid, 0) == 0;
+  if (!ended && !run.alive) run.state = "died";
   if (auto target = parse_http_url("http://" + json.value("http", ""))) run.http = *target;
   if (auto token = read_file(out / "secrets" / "token")) run.http.token = trimmed(*token);
   return run;

@@ -22,6 +22,7 @@ struct LocalRun {
   std::string run, run_uid;
   HttpTarget http;
   int pid = 0;
+  std::string state;   ///< starting to ended, as run.json says; `died`: ended without saying so
   bool alive = false;  ///< its controller still runs
 };
 

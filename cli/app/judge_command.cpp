@@ -90,10 +90,16 @@ void show_progress(const judge::Progress& progress) {
   std::fprintf(stderr, "%s ...\n", last.c_str());
 }
 
-int print(const JudgeOptions& options, const std::string& bytes) {
-  const auto verdict = verdict_from_bytes(bytes);
-  const int indent = options.repeat > 1 ? -1 : 2;  // several records: one a line
-  std::printf("%s\n", options.json ? verdict.dump(indent).c_str() : verdict_text(verdict).c_str());
+int print(const JudgeOptions& options, const worker::LocalVerdict& judged) {
+  auto verdict = verdict_from_bytes(judged.verdict);
+  if (options.json) {
+    verdict["diagnostics"] = judged.diagnostics;
+    const int indent = options.repeat > 1 ? -1 : 2;  // several records: one a line
+    using Handler = nlohmann::json::error_handler_t;
+    std::printf("%s\n", verdict.dump(indent, ' ', false, Handler::replace).c_str());
+  } else {
+    std::fputs((verdict_text(verdict) + judged.diagnostics).c_str(), stdout);
+  }
   std::fflush(stdout);
   return verdict.value("code", "") == "ok" ? 0 : 1;
 }
@@ -140,6 +146,9 @@ void add_judge_options(CLI::App& command, JudgeOptions& options) {
       ->capture_default_str();
   command.add_flag("--json", options.json,
                    "print the whole record as JSON (with --repeat: one record a line)");
+  command.footer(
+      "Exit codes: 0 the verdict is ok; 1 it is another, or there is none; 64 bad command line or\n"
+      "files; 69 something needed is missing.");
 }
 
 int judge_command(const JudgeOptions& options) {

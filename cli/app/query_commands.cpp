@@ -8,6 +8,7 @@
 #include "cli/core/show_text.hpp"
 #include "common/asio/process.hpp"
 #include "common/asio/root.hpp"
+#include "common/base/files.hpp"
 
 namespace swage::cli {
 namespace {
@@ -95,10 +96,44 @@ Result<nlohmann::json, std::string> fetch_rollouts(const Where& where, const std
   return ask_json(*target, "GET", "/api/v1/rollouts/" + rollout);
 }
 
+/// What is left of a local run whose controller is gone: its state and its books.
+int ended_status(const LocalRun& run, const QueryOptions& options) {
+  const bool whole = run.state == "succeeded";
+  const auto books = read_file(run.out / (whole ? "summary.json" : "totals.json"));
+  const auto parsed = books ? nlohmann::json::parse(*books, nullptr, false) : nlohmann::json();
+  const auto numbers = parsed.is_object() ? parsed : nlohmann::json::object();
+  if (options.json) {
+    const nlohmann::json item{{"name", run.run},
+                              {"run_uid", run.run_uid},
+                              {"out", run.out.string()},
+                              {"state", run.state},
+                              {whole ? "summary" : "totals", numbers}};
+    const nlohmann::json page{{"items", nlohmann::json::array({item})}, {"next_cursor", nullptr}};
+    std::printf("%s\n", page.dump(2).c_str());
+  } else if (whole) {
+    std::fputs(summary_text(numbers, run.out.string()).c_str(), stdout);
+  } else {
+    std::printf("run %s: %s; `swage run --local --resume --out %s` goes on with it\n",
+                run.run.c_str(), run.state.c_str(), run.out.c_str());
+  }
+  return 0;
+}
+
 }  // namespace
 
 int status_command(const QueryOptions& options, const std::string& run) {
+  if (!plain_id(run)) return fail("status", "`" + run + "` is not a run's name", 64);
   const auto where = where_from(options.server, options.out);
+  if (where.server.empty()) {
+    const auto out = find_out(where);
+    if (!out) return fail("status", out.error());
+    const auto local = read_local_run(*out);
+    if (!local) return fail("status", local.error());
+    if (!run.empty() && run != local->run)
+      return fail("status",
+                  "no run `" + run + "` in " + out->string() + "; it holds `" + local->run + "`");
+    if (!local->alive) return ended_status(*local, options);
+  }
   const auto target = find_server(where);
   if (!target) return fail("status", target.error());
   const auto json = ask_json(*target, "GET", run.empty() ? "/api/v1/runs" : "/api/v1/runs/" + run);

@@ -24,6 +24,7 @@ namespace fs = std::filesystem;
 using namespace std::chrono_literals;
 
 constexpr int kUsage = 64;
+constexpr int kDiskFull = 74;
 
 int complain(const std::string& what) {
   std::fprintf(stderr, "swage run: %s\n", what.c_str());
@@ -138,6 +139,13 @@ class LocalRunner {
       return;
     }
     terminal_.print("");
+    if (!fs::exists(out_ / "run.json") && code != 1) {  // refused before anything was made
+      if (const auto said = read_file(controller_log())) std::fputs(said->c_str(), stderr);
+      say_if_disk(code, "then start again");
+      std::error_code ignored;
+      fs::remove(controller_log(), ignored);
+      return;
+    }
     std::fprintf(stderr, "swage run: the controller ended with %s; the end of its log (%s):\n",
                  describe_status(status).c_str(), controller_log().c_str());
     const auto log = read_file(controller_log());
@@ -145,6 +153,14 @@ class LocalRunner {
       const auto from = log->size() > 4000 ? log->find('\n', log->size() - 4000) + 1 : 0;
       std::fputs(log->substr(from).c_str(), stderr);
     }
+    say_if_disk(code, "then `swage run --local --resume --out " + out_.string() + "` goes on");
+  }
+
+  /// The controller's log may lie on the very disk that is full.
+  void say_if_disk(int code, const std::string& remedy) const {
+    if (code == kDiskFull)
+      std::fprintf(stderr, "swage run: %s could not be written: free some space there, %s\n",
+                   out_.c_str(), remedy.c_str());
   }
 
   const RunOptions& options_;

@@ -3,6 +3,7 @@
 
 #include <sstream>
 
+#include "controller/adapters/command_output.hpp"
 #include "controller/adapters/local_layout.hpp"
 
 namespace swage::controller {
@@ -68,6 +69,12 @@ Result<Installation, std::vector<std::string>> find_installation(const fs::path&
     missing.push_back("no torch environment in " + environment.string() + "; run `make setup`");
   if (!missing.empty()) return tl::unexpected(std::move(missing));
   return out;
+}
+
+Result<void, std::string> check_containers(const fs::path& bin) {
+  const auto asked = command_output({(bin / "swage-sandboxd").string(), "probe"});
+  if (asked.status == 0) return {};
+  return tl::unexpected(asked.status == -1 ? "cannot start swage-sandboxd" : asked.text);
 }
 
 }  // namespace swage::controller

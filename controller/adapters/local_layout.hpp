@@ -28,6 +28,10 @@ struct Installation {
 Result<Installation, std::vector<std::string>> find_installation(
     const std::filesystem::path& bin, const std::string& path, const std::filesystem::path& cache);
 
+/// Asks the sandbox's program whether its containers work on this machine. Blocking, some
+/// milliseconds. Error: why not, with the remedy.
+Result<void, std::string> check_containers(const std::filesystem::path& bin);
+
 /// Names, addresses and configuration texts of a local run's pods (docs/PROCESSES.md).
 class LocalLayout {
  public:

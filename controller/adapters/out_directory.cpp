@@ -85,7 +85,8 @@ Result<std::unique_ptr<OutDirectory>, OutError> OutDirectory::open(const fs::pat
     return tl::unexpected(OutError{OutErrc::not_a_run, root.string() +
                                                            " holds no run to resume; leave out "
                                                            "--resume to start one"});
-  if (!fs::is_directory(root, failed) && !fs::create_directories(root, failed))
+  const bool absent = !fs::is_directory(root, failed);
+  if (absent && !fs::create_directories(root, failed))
     return tl::unexpected(disk({failed, "cannot make " + root.string() + ": " + failed.message()}));
   const auto locked = lock(root);
   if (!locked) return tl::unexpected(locked.error());
@@ -107,6 +108,8 @@ Result<std::unique_ptr<OutDirectory>, OutError> OutDirectory::open(const fs::pat
           OutError{OutErrc::not_a_run,
                    root.string() + " is not empty and holds no run; give another --out"});
     self->run_uid_ = to_hex(random_bytes(16));
+    self->fresh_ = true;
+    self->made_ = absent;
   }
   for (const auto* name : {"logs", "secrets", "pods", "learner", "checkpoints"}) {
     fs::create_directories(root / name, failed);
@@ -120,7 +123,17 @@ Result<std::unique_ptr<OutDirectory>, OutError> OutDirectory::open(const fs::pat
   return self;
 }
 
-OutDirectory::~OutDirectory() { ::close(lock_); }
+OutDirectory::~OutDirectory() {
+  std::error_code ignored;
+  if (fresh_ && !fs::exists(root_ / "run.json", ignored)) {
+    // The directory was empty before: all that lies in it is ours, and nobody could resume it.
+    std::vector<fs::path> ours;
+    for (const auto& entry : fs::directory_iterator(root_, ignored)) ours.push_back(entry.path());
+    for (const auto& path : ours) fs::remove_all(path, ignored);
+    if (made_) fs::remove(root_, ignored);
+  }
+  ::close(lock_);
+}
 
 Result<fs::path, OutError> OutDirectory::secret(const std::string& name) {
   const auto file = root_ / "secrets" / name;

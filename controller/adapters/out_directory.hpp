@@ -58,6 +58,8 @@ class OutDirectory {
   OutDirectory(std::filesystem::path root, int lock) : root_(std::move(root)), lock_(lock) {}
   std::filesystem::path root_;
   int lock_;
+  bool fresh_ = false;  ///< holds no run yet: without a run.json it goes with this object
+  bool made_ = false;   ///< it was absent before
   std::string run_uid_;
 };
 

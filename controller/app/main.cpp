@@ -4,6 +4,7 @@
 #include "common/asio/root.hpp"
 #include "common/log/log.hpp"
 #include "controller/adapters/run_file.hpp"
+#include "controller/adapters/task_check.hpp"
 #include "controller/app/run_controller.hpp"
 #include "policy/tokenizer/tokenizer.hpp"
 
@@ -52,6 +53,11 @@ int run(const ControllerConfig& config) {
   }
   const auto tasks = load_tasks(file->run, installed->share / "tasks");
   if (!tasks) return complain(tasks.error().text(), kBadInput);
+  if (const auto usable = check_task_files(file->run, *installed); !usable)
+    return complain(usable.error(), kBadInput);
+  if (!file->run.evaluation.allow_reduced_trust)
+    if (const auto able = check_containers(installed->bin); !able)
+      return complain(able.error(), kMissing);
   auto out = OutDirectory::open(config.out, file->run, *text, config.resume);
   if (!out) return complain(out.error().message, code_of(out.error()));
   for (const auto& notice : file->notices) log_info("notice", {{"text", notice}});

@@ -334,6 +334,7 @@ Task<> RunController::pod_loop() {
     const bool ended = event->phase == PodPhase::succeeded || event->phase == PodPhase::failed;
     if (event->component == Component::sandbox) {
       sandboxes_->observed(*event);
+      sandbox_ended(*event);
     } else {
       workloads_->observed(*event);
       if (event->component == Component::rollout_worker && ended)

@@ -96,6 +96,8 @@ class RunController final : public WorkerListener, public LearnerListener, publi
   std::vector<std::string> ready_policies() const;
   void policies_changed(std::vector<PolicyServer> servers);
   void pod_failed(PodError error);
+  void sandbox_ended(const PodEvent& event);
+  std::string cannot_go_on(const std::string& pod, const std::string& reason) const;
   // run_ending.cpp: the end.
   void look_for_the_end();
   Task<> end_in_order();

@@ -13,6 +13,7 @@ using namespace std::chrono_literals;
 using nlohmann::json;
 
 constexpr auto kSaveEvery = 5s;
+constexpr int kDiskFull = 74;
 constexpr std::size_t kLastLines = 5;
 /// So many groups given up in a row and so long without a delivery: nothing works here.
 constexpr std::uint64_t kHopelessGroups = 10;
@@ -120,14 +121,27 @@ double RunController::wall_seconds() const {
   return totals_.wall_seconds + std::chrono::duration<double>(clock_.now() - began_).count();
 }
 
+/// Why a pod's end ends the run, with the end of its log.
+std::string RunController::cannot_go_on(const std::string& pod, const std::string& reason) const {
+  const auto log = setup_.out.root() / "logs" / (pod + ".log");
+  const auto end = last_lines(log);
+  return pod + " cannot go on (" + reason + "); its log is " + log.string() +
+         (end.empty() ? "" : "; it ends with:\n" + end);
+}
+
+/// A sandbox that says why it can never start here: the next one would say the same.
+void RunController::sandbox_ended(const PodEvent& event) {
+  const int code = event.exit_code.value_or(0);
+  if (!is_final(code)) return;
+  pod_failed({code == kDiskFull ? PodErrc::disk_full : PodErrc::missing,
+              cannot_go_on(event.name, event.detail)});
+}
+
 /// Notices that the run is over, whichever way.
 void RunController::look_for_the_end() {
   if (ending_) return;
   if (const auto& lost = workloads_->reconciler().given_up(); lost && failure_.empty()) {
-    const auto log = setup_.out.root() / "logs" / (lost->pod + ".log");
-    failure_ = lost->pod + " cannot go on (" + lost->reason + "); its log is " + log.string();
-    const auto end = last_lines(log);
-    if (!end.empty()) failure_ += "; it ends with:\n" + end;
+    failure_ = cannot_go_on(lost->pod, lost->reason);
     failure_code_ = lost->exit_code.value_or(69);
     if (failure_code_ == 0) failure_code_ = 1;
   }

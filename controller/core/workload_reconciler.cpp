@@ -6,12 +6,6 @@
 #include "common/base/check.hpp"
 
 namespace swage::controller {
-namespace {
-
-/// Exit codes of docs/PROCESSES.md after which a restart would end the same way.
-bool is_final(int exit_code) { return exit_code == 64 || exit_code == 69 || exit_code == 74; }
-
-}  // namespace
 
 WorkloadReconciler::WorkloadReconciler(std::vector<DesiredPod> desired, RestartPolicy policy)
     : policy_(policy) {

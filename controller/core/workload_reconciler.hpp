@@ -12,6 +12,11 @@
 
 namespace swage::controller {
 
+/// Whether a pod that ended with this code (docs/PROCESSES.md) would end the same way again.
+constexpr bool is_final(int exit_code) {
+  return exit_code == 64 || exit_code == 69 || exit_code == 74;
+}
+
 /// A pod that has to run as long as the run does.
 struct DesiredPod {
   std::string name;

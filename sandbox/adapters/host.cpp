@@ -80,7 +80,8 @@ void probe_containers(HostFacts& facts) {
   facts.container_problem =
       "bubblewrap is not permitted here (" + (said.empty() ? "no message" : said) +
       "); allow user namespaces (sysctl kernel.unprivileged_userns_clone=1, "
-      "user.max_user_namespaces > 0), or run as root with CAP_SYS_ADMIN, or set allow_reduced";
+      "user.max_user_namespaces > 0), or run as root with CAP_SYS_ADMIN, or accept less isolation "
+      "with spec.evaluation.allowReducedTrust: true (field allow_reduced of sandboxd)";
 }
 
 }  // namespace

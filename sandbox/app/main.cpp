@@ -5,6 +5,7 @@
 
 #include "common/asio/root.hpp"
 #include "common/log/log.hpp"
+#include "sandbox/adapters/host.hpp"
 #include "sandbox/app/config.hpp"
 #include "sandbox/app/runner.hpp"
 #include "sandbox/app/server.hpp"
@@ -15,6 +16,7 @@ using namespace swage;
 using namespace swage::sandbox;
 
 constexpr int kBadCommandLine = 64;
+constexpr int kMissing = 69;
 
 int serve_main(const std::string& file) {
   const auto program = std::filesystem::read_symlink("/proc/self/exe");
@@ -29,6 +31,17 @@ int serve_main(const std::string& file) {
         return serve(std::move(strand), std::move(*config), program, stop);
       },
       std::chrono::seconds(20));
+}
+
+/// Says whether agents can be contained here as they have to be.
+int probe_main() {
+  const auto host = probe_host();
+  if (!host.containers) {
+    std::fprintf(stderr, "%s\n", host.container_problem.c_str());
+    return kMissing;
+  }
+  std::printf("%s\n", host.full() ? "full" : "reduced");
+  return 0;
 }
 
 int runner_main(const std::string& text) {
@@ -53,6 +66,7 @@ int main(int argc, char** argv) {
   serve_command->add_option("--config", config, about_config);
   auto* runner_command = app.add_subcommand("runner", "Run the tools; started by serve.");
   runner_command->add_option("--settings", settings, "JSON, made by serve")->required();
+  auto* probe_command = app.add_subcommand("probe", "Say whether containers work here.");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -60,6 +74,7 @@ int main(int argc, char** argv) {
     return code == 0 ? 0 : kBadCommandLine;
   }
   if (runner_command->parsed()) return runner_main(settings);
+  if (probe_command->parsed()) return probe_main();
   if (!config.empty()) return serve_main(config);
   std::fprintf(stderr, "--config is missing; see --help\n");
   return kBadCommandLine;

@@ -5,6 +5,10 @@
 namespace swage::sandbox {
 namespace {
 
+/// Where every agent is told that its work lies. Without namespaces it lies elsewhere, and the
+/// tools take this name for it all the same: prompts and habits are the same on every machine.
+constexpr std::string_view kShownWork = "/workspace/task";
+
 /// "/a/./b/../c" → "/a/c"; `..` at the top stays there, as the kernel has it.
 std::string normalise(std::string_view path) {
   std::vector<std::string_view> parts;
@@ -24,8 +28,8 @@ std::string normalise(std::string_view path) {
   return out.empty() ? "/" : out;
 }
 
-bool below(const std::string& path, const std::string& root) {
-  return path == root || path.starts_with(root + "/");
+bool below(std::string_view path, std::string_view root) {
+  return path.starts_with(root) && (path.size() == root.size() || path[root.size()] == '/');
 }
 
 std::string relative_to(const std::string& path, const std::string& root) {
@@ -40,6 +44,8 @@ Result<RootedPath, std::string> resolve_path(std::string_view path, const AgentR
   if (path.find('\0') != std::string_view::npos || path.size() > 4000)
     return tl::unexpected("The path is not a file name; use one below " + roots.work + ".");
   auto absolute = normalise(path);
+  if (below(absolute, kShownWork) && !below(absolute, roots.work))
+    absolute = roots.work + absolute.substr(kShownWork.size());
   for (const bool in_work : {true, false}) {
     const auto& root = in_work ? roots.work : roots.temporary;
     if (below(absolute, root)) {

@@ -20,7 +20,8 @@ struct RootedPath {
   std::string absolute;  ///< normalised
 };
 
-/// Normalises `path` (`.`, `..`, repeated slashes). Error: a sentence that says what to do instead.
+/// Normalises `path` (`.`, `..`, repeated slashes); a path below /workspace/task is one below
+/// roots.work, wherever that is. Error: a sentence that says what to do instead.
 Result<RootedPath, std::string> resolve_path(std::string_view path, const AgentRoots& roots);
 
 }  // namespace swage::sandbox

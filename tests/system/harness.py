@@ -197,6 +197,10 @@ class LocalRun:
         items = listed if isinstance(listed, list) else listed["items"]
         return [item["rollout_id"] for item in items if not item.get("infrastructure")]
 
+    def log_text(self) -> str:
+        """Everything that `swage run` has printed."""
+        return self.log.read_text(errors="replace")
+
     def tail(self) -> str:
         """The ends of every log of the run."""
         out = []

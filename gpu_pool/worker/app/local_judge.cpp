@@ -87,12 +87,12 @@ std::string why_no_verdict(judge::JudgeErrc code) {
 
 }  // namespace
 
-Task<Result<std::string, std::string>> judge_locally(LocalSolution what,
-                                                     sandbox::CompileService& compiler,
-                                                     judge::JudgeRunner& runner,
-                                                     std::function<void(judge::Progress)> progress,
-                                                     StopSource& stop) {
-  using Outcome = Result<std::string, std::string>;
+Task<Result<LocalVerdict, std::string>> judge_locally(LocalSolution what,
+                                                      sandbox::CompileService& compiler,
+                                                      judge::JudgeRunner& runner,
+                                                      std::function<void(judge::Progress)> progress,
+                                                      StopSource& stop) {
+  using Outcome = Result<LocalVerdict, std::string>;
   auto source = read_file(what.task);
   if (!source) co_return Outcome(tl::unexpected(source.error().message));
   auto files = collect(what);
@@ -104,7 +104,7 @@ Task<Result<std::string, std::string>> judge_locally(LocalSolution what,
   auto request = request_for(what, std::move(*source), encode_bundle(id, *files, *compiled), id);
   const auto outcome = co_await runner.run(std::move(request), std::move(progress), stop);
   if (!outcome) co_return Outcome(tl::unexpected(why_no_verdict(outcome.error())));
-  co_return Outcome(outcome->verdict);
+  co_return Outcome(LocalVerdict{outcome->verdict, compiled->diagnostics});
 }
 
 }  // namespace swage::worker

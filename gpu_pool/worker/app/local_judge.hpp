@@ -22,13 +22,18 @@ struct LocalSolution {
   bool one_machine = true;  ///< 12 rounds; else 30 to 120 for a score
 };
 
+struct LocalVerdict {
+  std::string verdict;      ///< serialised swage.v1.Verdict, whose rollout is `manual-<digest>`
+  std::string diagnostics;  ///< the compiler's, file:line relative to the solution; empty: none
+};
+
 /// Compiles the solution as a sandbox would and judges it. A solution that does not compile gets a
-/// verdict too. Returns a serialised swage.v1.Verdict, whose rollout is `manual-<digest>`. Errors:
-/// a sentence for people that names the file. Thread: the strand of runner and compiler.
-Task<Result<std::string, std::string>> judge_locally(LocalSolution what,
-                                                     sandbox::CompileService& compiler,
-                                                     judge::JudgeRunner& runner,
-                                                     std::function<void(judge::Progress)> progress,
-                                                     StopSource& stop);
+/// verdict too. Errors: a sentence for people that names the file. Thread: the strand of runner and
+/// compiler.
+Task<Result<LocalVerdict, std::string>> judge_locally(LocalSolution what,
+                                                      sandbox::CompileService& compiler,
+                                                      judge::JudgeRunner& runner,
+                                                      std::function<void(judge::Progress)> progress,
+                                                      StopSource& stop);
 
 }  // namespace swage::worker

@@ -137,6 +137,7 @@ TEST(ReducedIsolation, WhereItIsAllowedTheMissingLayerIsNamedAndTheToolsWork) {
   const auto started = sandbox.bash("ls model.py; setsid sleep 1000 > /dev/null 2>&1 & echo $!");
   EXPECT_THAT(started.text(), HasSubstr("model.py\n"));
   EXPECT_THAT(sandbox.call("Read", {{"file_path", "/etc/passwd"}}).text(), HasSubstr("outside"));
+  EXPECT_TRUE(sandbox.call("Read", {{"file_path", "/workspace/task/model.py"}}).ok());
   EXPECT_THAT(sandbox.bash("python3 -m utils.verification").text(),
               HasSubstr("nothing to compile"));
   const pid_t hidden = std::stoi(started.text().substr(started.text().find('\n') + 1));

@@ -54,6 +54,17 @@ TEST(WorkPath, APathIsJudgedAfterItsDotsAreResolved) {
   EXPECT_FALSE(resolve_path(std::string("/tmp/a\0b", 8), roots));
 }
 
+TEST(WorkPath, TheNameThatAgentsAreToldIsTakenWhereverTheWorkLies) {
+  const AgentRoots elsewhere{"/var/s/work", "/var/s/tmp"};
+  const auto path = resolve_path("/workspace/task/kernels/a.cpp", elsewhere);
+  EXPECT_EQ(path->relative, "kernels/a.cpp");
+  EXPECT_EQ(path->absolute, "/var/s/work/kernels/a.cpp");
+  EXPECT_EQ(resolve_path("/workspace/task", elsewhere)->absolute, "/var/s/work");
+  EXPECT_EQ(resolve_path("/var/s/work/a.cpp", elsewhere)->relative, "a.cpp");
+  for (const char* outside : {"/workspace/task/../x", "/workspace/tasks", "/var/s/other", "/tmp/x"})
+    EXPECT_FALSE(resolve_path(outside, elsewhere)) << outside;
+}
+
 TEST(ToolClock, TimeSpentWaitingForAnEvaluationDoesNotCount) {
   const TimePoint start{};
   ToolClock clock(start);

@@ -1,0 +1,251 @@
+"""Bad input, as a user gives it: what is said, the exit code, and what is left behind (nothing)."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from harness import BIN, ROOT
+
+SHORT = Path(__file__).parent / "short.yaml"
+TASK = ROOT / "tasks" / "builtin-cpu" / "rowsum"
+BAD_INPUT, MISSING = 64, 69
+HEAD = "import torch\nimport torch.nn as nn\n\n\nclass Model(nn.Module):\n"
+INPUTS = """
+
+def get_inputs():
+    return [torch.randn(64, 64)]
+
+
+def get_init_inputs():
+    return []
+"""
+
+
+def swage(
+    *arguments: str | Path, env: dict[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [str(BIN / "swage"), *map(str, arguments)], capture_output=True, text=True, check=False,
+        timeout=120, env=env,
+    )  # fmt: skip
+
+
+def expect_refused(done: subprocess.CompletedProcess[str], code: int, *said: str) -> None:
+    assert done.returncode == code, done.stderr
+    for text in said:
+        assert text in done.stderr, done.stderr
+
+
+def run_file(folder: Path, **changed: str) -> Path:
+    """short.yaml with lines of `spec` replaced: name=text, an empty text leaves the line out."""
+    lines = SHORT.read_text().splitlines()
+    for name, text in changed.items():
+        at = [i for i, line in enumerate(lines) if line.startswith(f"  {name}:")]
+        assert len(at) == 1
+        lines[at[0]] = text
+    file = folder / "run.yaml"
+    file.write_text("\n".join(lines) + "\n")
+    return file
+
+
+def start_refused(file: Path, code: int, *said: str, env: dict[str, str] | None = None) -> None:
+    """`swage run` refuses the file and leaves nothing."""
+    out = file.parent / "out"
+    before = set(file.parent.iterdir())
+    expect_refused(swage("run", file, "--local", "--out", out, env=env), code, *said)
+    assert set(file.parent.iterdir()) == before
+
+
+# The run's file.
+
+
+def test_an_unknown_field_is_named_with_file_line_and_remedy(tmp_path: Path) -> None:
+    file = run_file(tmp_path, rollouts="  rolouts: {concurrency: 4}")
+    start_refused(file, BAD_INPUT, f"{file}:10: spec.rolouts", "did you mean `rollouts`?")
+
+
+def test_an_ill_typed_field_is_named_with_file_line_and_remedy(tmp_path: Path) -> None:
+    file = run_file(tmp_path, rollouts="  rollouts: {concurrency: many}")
+    start_refused(file, BAD_INPUT, f"{file}:10: spec.rollouts.concurrency", "whole number")
+
+
+def test_a_file_that_is_no_yaml_is_named_with_its_line(tmp_path: Path) -> None:
+    file = run_file(tmp_path, rollouts="  rollouts: {concurrency: 4")
+    start_refused(file, BAD_INPUT, f"{file}:")
+
+
+# A task of one's own.
+
+TASKS = {
+    "does_not_import": ("import a_module_that_is_not_there\n" + HEAD, "model.py:1: Module"),
+    "lacks_model": (HEAD.replace("Model", "Net") + INPUTS, "has no `class Model`"),
+    "returns_no_tensors": (
+        HEAD + "    def forward(self, x):\n        return [float(x.sum())]\n" + INPUTS,
+        "forward returns float, not tensors",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", sorted(TASKS))
+def test_a_task_that_cannot_be_used_is_refused_before_a_run(what: str, tmp_path: Path) -> None:
+    text, said = TASKS[what]
+    if "forward" not in text:
+        text += "    def forward(self, x):\n        return x * 2\n" + INPUTS
+    task = tmp_path / "model.py"
+    task.write_text(text)
+    file = run_file(
+        tmp_path,
+        tasks=f"  tasks: [{{set: {task}}}]",
+        stages="  stages:\n    collect: {trajectories: 8, actor: Policy}",
+    )
+    file.write_text(file.read_text().replace("    collect: {trajectories: 8}\n", ""))
+    checked = swage("tasks", "check", "--json", task)
+    assert checked.returncode == 1
+    assert not json.loads(checked.stdout)["admissible"]
+    start_refused(file, BAD_INPUT, str(task), said, "swage tasks check")
+
+
+# A kernel, judged by hand.
+
+
+def solution(folder: Path, kernel: str) -> Path:
+    """A solution of rowsum with this kernel."""
+    out = folder / "solution"
+    (out / "kernels").mkdir(parents=True)
+    shutil.copy(TASK / "teacher" / "model_new.py", out)
+    shutil.copy(TASK / "teacher" / "run_binding.cpp", out / "kernels")
+    (out / "kernels" / "run.cpp").write_text(kernel)
+    return out
+
+
+def run_kernel(body: str) -> str:
+    return (
+        "#include <cstdlib>\n#include <cstring>\n"
+        'extern "C" void run(const float* x, float* y, int n) {\n'
+        f"  (void)x, (void)y, (void)n;\n  {body}\n}}\n"
+    )
+
+
+KERNELS = {
+    "does_not_compile": ("y[0] = undeclared_name;", "compile_error", "kernels/run.cpp:5"),
+    "crashes": ("*(volatile int*)8 = 1;", "crash", "Segmentation fault"),
+    "allocates_without_end": (
+        "for (;;) std::memset(std::malloc(64 << 20), 1, 64 << 20);", "crash", "signal",
+    ),
+    "writes_outside_its_outputs": (
+        "for (int i = 0; i < n / 16 + 4096; ++i) y[i] = 0;", "oob_write", "outside its result",
+    ),
+    "is_wrong": ("for (int i = 0; i < n / 16; ++i) y[i] = 0;", "mismatch", "tolerance"),
+    "hangs": ('for (;;) __asm__ volatile("");', "timeout", "too long"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "what", [pytest.param(k, marks=pytest.mark.slow if k == "hangs" else ()) for k in KERNELS]
+)
+def test_a_bad_kernel_gets_its_verdict_and_exit_code_1(what: str, tmp_path: Path) -> None:
+    body, code, said = KERNELS[what]
+    folder = solution(tmp_path, run_kernel(body))
+    done = swage("judge", "--task", TASK / "model.py", "--solution", folder, "--json")
+    assert done.returncode == 1, done.stderr
+    verdict = json.loads(done.stdout)
+    assert verdict["code"] == code, done.stdout
+    assert said in verdict["detail"] + verdict["diagnostics"], done.stdout
+    left = [p for p in Path("/proc").iterdir() if p.name.isdigit() and names(p, str(folder))]
+    assert left == []
+
+
+def names(process: Path, text: str) -> bool:
+    try:
+        return text in (process / "cmdline").read_bytes().decode(errors="replace")
+    except OSError:
+        return False
+
+
+def test_a_good_kernel_is_ok_and_exit_code_0(tmp_path: Path) -> None:
+    folder = solution(tmp_path, (TASK / "teacher" / "fast.cpp").read_text())
+    arguments = ("--task", TASK / "model.py", "--solution", folder, "--mode", "verify")
+    done = swage("judge", *arguments)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("ok (verify)")
+
+
+def test_bad_arguments_of_judge_are_refused_with_the_remedy(tmp_path: Path) -> None:
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    task = TASK / "model.py"
+    judge = ("judge", "--task", task, "--solution")
+    expect_refused(swage("judge"), BAD_INPUT, "--task is required")
+    expect_refused(swage(*judge, tmp_path / "absent"), BAD_INPUT, "no such folder")
+    expect_refused(swage(*judge, empty), 1, f"{empty} has no model_new.py")
+    expect_refused(swage(*judge, empty, "--mode", "guess"), BAD_INPUT, "verify, profile or score")
+    expect_refused(swage(*judge, empty, "--device", "tpu"), MISSING, "tpu")
+    expect_refused(swage(*judge, empty, "--seed", "12"), BAD_INPUT, "64 hex digits")
+
+
+# The machine.
+
+
+def test_a_missing_redis_is_said_with_the_remedy(tmp_path: Path) -> None:
+    nowhere = {**os.environ, "PATH": str(tmp_path)}
+    start_refused(
+        run_file(tmp_path), MISSING, "redis-server is not on PATH", "apt-get install", env=nowhere
+    )
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="giving up CAP_SYS_ADMIN needs root")
+def test_where_bubblewrap_is_not_permitted_a_run_does_not_start(tmp_path: Path) -> None:
+    file = run_file(tmp_path, evaluation="")
+    out = tmp_path / "out"
+    limited = ["setpriv", "--bounding-set=-sys_admin", "--inh-caps=-sys_admin"]
+    done = subprocess.run(
+        [*limited, BIN / "swage", "run", file, "--local", "--out", out],
+        capture_output=True, text=True, check=False, timeout=60,
+    )  # fmt: skip
+    expect_refused(done, MISSING, "bubblewrap is not permitted here", "allowReducedTrust: true")
+    assert set(tmp_path.iterdir()) == {file}
+
+
+def test_a_port_in_use_is_named_by_the_process_that_wants_it(tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        ready = tmp_path / "ready"
+        config = tmp_path / "policy.json"
+        config.write_text(json.dumps(policy_config(tmp_path, address, ready)))
+        done = subprocess.run(
+            [str(BIN / "swage-policy"), "--config", str(config)],
+            capture_output=True, text=True, check=False, timeout=60,
+        )  # fmt: skip
+    assert done.returncode == MISSING, done.stderr + done.stdout
+    assert address in done.stderr + done.stdout
+    assert "in use" in (done.stderr + done.stdout).lower()
+    assert not ready.exists()
+
+
+def policy_config(folder: Path, http: str, ready: Path) -> dict[str, Any]:
+    token = folder / "token"
+    token.write_text("secret")
+    token.chmod(0o600)
+    tokenizer = BIN.parent / "share" / "swage" / "tiny" / "tokenizer.json"
+    return {
+        "name": "policy-0",
+        "run": "short",
+        "run_uid": "0" * 32,
+        "listen": f"unix:{folder}/policy.sock",
+        "http": http,
+        "ready_file": str(ready),
+        "token_file": str(token),
+        "model": {"source": "scratch:tiny", "tokenizer": str(tokenizer)},
+        "learner": f"unix:{folder}/learner.sock",
+        "threads": 1,
+        "seed": 1,
+    }
