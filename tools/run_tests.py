@@ -97,7 +97,7 @@ def formatting(tally: Tally) -> None:
     ruff = (VENV / "python", "-m", "ruff")
     tally.note("ruff format", run(*ruff, "format", "--quiet", "--check", "."))
     tally.note("ruff check", run(*ruff, "check", "--quiet", "."))
-    for folder in ("gpu_pool/model_host", "tasks", "tools"):
+    for folder in ("gpu_pool/model_host", "tasks", "tools", "tests/cluster"):
         good = run(VENV / "python", "-m", "mypy", "--config-file", "pyproject.toml", folder,
                    env={"MYPYPATH": folder})  # fmt: skip
         tally.note(f"mypy {folder}", good)
@@ -195,6 +195,16 @@ def system(tally: Tally) -> None:
         run_pytest(tally, "tests/system", "-m", "not slow")
 
 
+def cluster(tally: Tally) -> None:
+    """What needs a real Kubernetes. On a machine that cannot run one, pytest skips and says why."""
+    command = ("env", "PYTHONPATH=tests/cluster", "python3", "-m", "testcluster")
+    run(*command, "up")
+    try:
+        run_pytest(tally, "tests/cluster")
+    finally:
+        run(*command, "down")
+
+
 def faults(tally: Tally) -> None:
     """kill -9 of every process of a running system (slow)."""
     if build(PRESET, tally):
@@ -214,6 +224,7 @@ GROUPS: dict[str, list[Callable[[Tally], None]]] = {
     "integration": [integration],
     "sanitizers": [sanitizers],
     "system": [system],
+    "cluster": [cluster],
     "faults": [faults],
     "learning": [learning],
     "all": [formatting, architecture, unit],
