@@ -126,7 +126,7 @@ def run_pytest(tally: Tally, folder: str, *arguments: str) -> None:
 
 def unit(tally: Tally) -> None:
     if build(PRESET, tally):
-        ctest(PRESET, tally, "-L", "unit|grpc|torch", "-LE", "integration|slow|learning",
+        ctest(PRESET, tally, "-L", "unit|grpc|torch|k8s", "-LE", "integration|slow|learning",
               jobs=os.cpu_count() or 2)  # fmt: skip
 
 
@@ -137,8 +137,8 @@ def integration(tally: Tally) -> None:
 
 def sanitizers(tally: Tally) -> None:
     jobs = os.cpu_count() or 2
-    if build("asan-ubsan", tally, "tests-unit", "tests-grpc"):
-        ctest("asan-ubsan", tally, "-L", "unit|grpc", "-LE", "integration|slow|torch", jobs=jobs)
+    if build("asan-ubsan", tally, "tests-unit", "tests-grpc", "tests-k8s"):
+        ctest("asan-ubsan", tally, "-L", "unit|grpc|k8s", "-LE", "integration|slow|torch", jobs=jobs)
     if build("tsan", tally, "tests-unit"):
         ctest("tsan", tally, "-L", "unit", "-LE", "integration|slow|torch|grpc|redis", jobs=jobs)
 

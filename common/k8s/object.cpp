@@ -2,6 +2,9 @@
 
 #include <array>
 #include <charconv>
+#include <chrono>
+#include <cstdio>
+#include <ctime>
 
 namespace swage::k8s {
 namespace {
@@ -39,6 +42,20 @@ std::map<std::string, std::string> texts(const Json& object, const char* field) 
 }
 
 }  // namespace
+
+std::string now_text() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  const auto micros = std::chrono::duration_cast<std::chrono::microseconds>(now).count();
+  const std::time_t seconds = micros / 1'000'000;
+  std::tm parts{};
+  ::gmtime_r(&seconds, &parts);
+  std::array<char, 32> date{};
+  std::array<char, 48> text{};
+  std::strftime(date.data(), date.size(), "%Y-%m-%dT%H:%M:%S", &parts);
+  std::snprintf(text.data(), text.size(), "%s.%06dZ", date.data(),
+                static_cast<int>(micros % 1'000'000));
+  return text.data();
+}
 
 std::string path_of(const ResourceType& type, const std::string& name_space,
                     const std::string& name, const std::string& subresource) {

@@ -52,6 +52,10 @@ std::optional<std::uint64_t> revision(const std::string& resource_version);
 /// True when `left` is known to be older than `right`.
 bool older(const std::string& left, const std::string& right);
 
+/// The wall clock in RFC 3339 with microseconds, as Leases and Events carry it. For people: nobody
+/// decides by it.
+std::string now_text();
+
 /// What a list or a watch shall bring.
 struct Selector {
   std::string labels;  ///< `swage.dev/run=a,swage.dev/sandbox!=warm`
