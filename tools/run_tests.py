@@ -201,6 +201,8 @@ def cluster(tally: Tally) -> None:
     run(*command, "up")
     try:
         run_pytest(tally, "tests/cluster")
+        if build(PRESET, tally, "tests-cluster"):
+            ctest(PRESET, tally, "-L", "cluster")
     finally:
         run(*command, "down")
 
