@@ -10,7 +10,7 @@ export CCACHE_SLOPPINESS ?= pch_defines,time_macros,include_file_mtime,include_f
 export CCACHE_MAXSIZE ?= 10G
 
 .DEFAULT_GOAL := help
-.PHONY: help setup doctor build quickstart test test-attacks test-unit test-sanitizers test-learning faults format lint tidy clean
+.PHONY: help setup doctor build quickstart test test-attacks test-unit test-sanitizers test-learning test-cluster cluster-up cluster-down faults format lint tidy clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -41,6 +41,15 @@ test-sanitizers: setup ## address, undefined-behaviour and thread sanitizers
 
 test-attacks: setup ## exploits against the judge, each without its guard, with it, and its twin
 	@python3 tools/run_tests.py attacks
+
+cluster-up: setup ## a real Kubernetes on this machine (root; 10 minutes the first time, then 10 s)
+	@PYTHONPATH=tests/cluster python3 -m testcluster up
+
+cluster-down: ## end it; nothing is left
+	@PYTHONPATH=tests/cluster python3 -m testcluster down
+
+test-cluster: setup ## what needs a real Kubernetes: brings one up unless it is
+	@python3 tools/run_tests.py cluster
 
 faults: setup ## kill -9 of every process of a running system (slow)
 	@python3 tools/run_tests.py faults

@@ -31,4 +31,8 @@ else bad "bubblewrap cannot make namespaces" "allow user namespaces (sysctl kern
 [ "$(id -u)" = 0 ] && good "root: separate users for sandbox, agent and model hosts" || weak "not root" "sandbox and model hosts share your user: isolation=reduced, trust=reduced"
 if [ -w /sys/fs/cgroup ] || [ -w /sys/fs/cgroup/memory ]; then good "cgroups are writable"
 else weak "cgroups are not writable" "limits by rlimit only"; fi
+
+echo "test cluster (make test-cluster)"
+lacks=$(PYTHONPATH=$here/../tests/cluster python3 -c 'from testcluster import needs; print("; ".join(needs.missing()))' 2>&1)
+if [ -z "$lacks" ]; then good "a real Kubernetes can run here"; else weak "no real Kubernetes" "$lacks"; fi
 exit $failed

@@ -97,7 +97,7 @@ def formatting(tally: Tally) -> None:
     ruff = (VENV / "python", "-m", "ruff")
     tally.note("ruff format", run(*ruff, "format", "--quiet", "--check", "."))
     tally.note("ruff check", run(*ruff, "check", "--quiet", "."))
-    for folder in ("gpu_pool/model_host", "tasks", "tools"):
+    for folder in ("gpu_pool/model_host", "tasks", "tools", "tests/cluster"):
         good = run(VENV / "python", "-m", "mypy", "--config-file", "pyproject.toml", folder,
                    env={"MYPYPATH": folder})  # fmt: skip
         tally.note(f"mypy {folder}", good)
@@ -126,7 +126,7 @@ def run_pytest(tally: Tally, folder: str, *arguments: str) -> None:
 
 def unit(tally: Tally) -> None:
     if build(PRESET, tally):
-        ctest(PRESET, tally, "-L", "unit|grpc|torch", "-LE", "integration|slow|learning",
+        ctest(PRESET, tally, "-L", "unit|grpc|torch|k8s", "-LE", "integration|slow|learning",
               jobs=os.cpu_count() or 2)  # fmt: skip
 
 
@@ -143,8 +143,8 @@ def attacks(tally: Tally) -> None:
 
 def sanitizers(tally: Tally) -> None:
     jobs = os.cpu_count() or 2
-    if build("asan-ubsan", tally, "tests-unit", "tests-grpc"):
-        ctest("asan-ubsan", tally, "-L", "unit|grpc", "-LE", "integration|slow|torch", jobs=jobs)
+    if build("asan-ubsan", tally, "tests-unit", "tests-grpc", "tests-k8s"):
+        ctest("asan-ubsan", tally, "-L", "unit|grpc|k8s", "-LE", "integration|slow|torch", jobs=jobs)
     if build("tsan", tally, "tests-unit"):
         ctest("tsan", tally, "-L", "unit", "-LE", "integration|slow|torch|grpc|redis", jobs=jobs)
 
@@ -201,6 +201,18 @@ def system(tally: Tally) -> None:
         run_pytest(tally, "tests/system", "-m", "not slow")
 
 
+def cluster(tally: Tally) -> None:
+    """What needs a real Kubernetes. On a machine that cannot run one, pytest skips and says why."""
+    command = ("env", "PYTHONPATH=tests/cluster", "python3", "-m", "testcluster")
+    run(*command, "up")
+    try:
+        run_pytest(tally, "tests/cluster")
+        if build(PRESET, tally, "tests-cluster"):
+            ctest(PRESET, tally, "-L", "cluster")
+    finally:
+        run(*command, "down")
+
+
 def faults(tally: Tally) -> None:
     """kill -9 of every process of a running system (slow)."""
     if build(PRESET, tally):
@@ -221,6 +233,7 @@ GROUPS: dict[str, list[Callable[[Tally], None]]] = {
     "attacks": [attacks],
     "sanitizers": [sanitizers],
     "system": [system],
+    "cluster": [cluster],
     "faults": [faults],
     "learning": [learning],
     "all": [formatting, architecture, unit, attacks],

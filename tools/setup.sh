@@ -33,8 +33,9 @@ install_packages() {
   # shellcheck disable=SC2086
   as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $missing >/dev/null
   # Debian starts these as services; swage starts its own.
-  for service in redis-server prometheus; do
-    echo "$missing" | grep -qx "$service" && command -v systemctl >/dev/null && as_root systemctl disable --now "$service" >/dev/null 2>&1 || true
+  for service in redis-server prometheus etcd-server:etcd containerd; do
+    package=${service%:*} service=${service#*:}
+    echo "$missing" | grep -qx "$package" && command -v systemctl >/dev/null && as_root systemctl disable --now "$service" >/dev/null 2>&1 || true
   done
 }
 

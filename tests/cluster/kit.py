@@ -1,0 +1,88 @@
+"""What the cluster's tests share: a namespace of their own, and a pod that runs in it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from dataclasses import dataclass
+
+from testcluster import binaries
+from testcluster.api import Api, Object, until
+from testcluster.layout import Layout
+
+
+@dataclass(frozen=True)
+class Namespace:
+    """A namespace of one test, under Pod Security `restricted`."""
+
+    api: Api
+    layout: Layout
+    name: str
+
+    @property
+    def path(self) -> str:
+        return f"/api/v1/namespaces/{self.name}"
+
+    def pod(self, name: str) -> Object:
+        return self.api.get(f"{self.path}/pods/{name}")
+
+    def wait_for_phase(self, name: str, phase: str, seconds: float = 30) -> Object:
+        def arrived() -> Object | None:
+            pod = self.pod(name)
+            return pod if pod.get("status", {}).get("phase") == phase else None
+
+        pod = until(f"pod {name} is {phase}", arrived, seconds)
+        assert pod is not None
+        return pod
+
+    def kubectl(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [binaries.program("kubectl"), "--namespace", self.name, *arguments],
+            env={**os.environ, "KUBECONFIG": str(self.layout.admin_kubeconfig)},
+            capture_output=True, text=True, check=False, timeout=60,
+        )  # fmt: skip
+
+    def token(self, account: str) -> str:
+        """Makes a ServiceAccount and returns a token of it."""
+        accounts = f"{self.path}/serviceaccounts"
+        self.api.create(accounts, {"metadata": {"name": account}})
+        answer = self.api.create(
+            f"{accounts}/{account}/token",
+            {"kind": "TokenRequest", "apiVersion": "authentication.k8s.io/v1", "spec": {}},
+        )
+        token: str = answer["status"]["token"]
+        return token
+
+
+def restricted_pod(name: str, script: str) -> Object:
+    """A pod that Pod Security `restricted` takes, with our busybox."""
+    return {
+        "metadata": {"name": name},
+        "spec": {
+            "automountServiceAccountToken": False,
+            "dnsPolicy": "None",
+            "dnsConfig": {"nameservers": ["127.0.0.1"]},
+            "restartPolicy": "Never",
+            "terminationGracePeriodSeconds": 1,
+            "securityContext": {
+                "runAsNonRoot": True,
+                "runAsUser": 10001,
+                "runAsGroup": 10001,
+                "seccompProfile": {"type": "RuntimeDefault"},
+            },
+            "containers": [
+                {
+                    "name": "main",
+                    "image": "swage.test/busybox:1",
+                    "imagePullPolicy": "Never",
+                    "command": ["sh", "-c", script],
+                    "securityContext": {
+                        "allowPrivilegeEscalation": False,
+                        "readOnlyRootFilesystem": True,
+                        "capabilities": {"drop": ["ALL"]},
+                    },
+                    "resources": {"limits": {"cpu": "200m", "memory": "64Mi"}},
+                }
+            ],
+        },
+    }
