@@ -58,7 +58,8 @@ class Zygote:
     def serve(self) -> None:
         """Runs until the parent closes its socket, then kills every host."""
         while self._parent.fileno() in self._clients:
-            for descriptor, events in self._poller.poll():
+            ready = self._poller.poll()
+            for descriptor, events in safe_order(ready, set(self._children), self._ended):
                 self._handle(descriptor, events)
         self._clear(set())
 
@@ -222,6 +223,20 @@ class Zygote:
         if not text:
             return ["host cannot start"]
         return [] if text == "-" else text.split(",")
+
+
+def safe_order(
+    ready: list[tuple[Address, int]], fates: set[Address], ended: Address
+) -> list[tuple[Address, int]]:
+    """The order in which the events of one poll are handled: hosts without an owner, then hosts
+    that have ended, then clients. Reaping frees descriptors and spawning takes them: an event of an
+    old host that came after both would kill the new one that got its descriptor.
+    """
+
+    def rank(event: tuple[Address, int]) -> int:
+        return 0 if event[0] in fates else 1 if event[0] == ended else 2
+
+    return sorted(ready, key=rank)
 
 
 def main(mount_point: str, cache: str, arena_library: str, facts: dict[str, str]) -> int:
