@@ -64,6 +64,7 @@ bool read_dynamic(std::string_view file, const Sections& sections, ElfSummary& o
   if (!entries || !names) return false;
   for (std::uint64_t i = 0; i < entries->size() / sizeof(Elf64_Dyn); ++i) {
     const auto entry = record_at<Elf64_Dyn>(*entries, 0, i);
+    if (!entry) return false;
     if (entry->d_tag == DT_NULL) break;
     if (entry->d_tag == DT_RPATH || entry->d_tag == DT_RUNPATH) out.has_run_path = true;
     if (entry->d_tag != DT_NEEDED) continue;
@@ -85,6 +86,7 @@ bool read_symbols(std::string_view file, const Sections& sections, ElfSummary& o
   if (!symbols || !names || !versions) return false;
   for (std::uint64_t i = 1; i < symbols->size() / sizeof(Elf64_Sym); ++i) {
     const auto symbol = record_at<Elf64_Sym>(*symbols, 0, i);
+    if (!symbol) return false;
     auto name = string_at(*names, symbol->st_name);
     if (!name) return false;
     const auto binding = ELF64_ST_BIND(symbol->st_info);
