@@ -221,6 +221,20 @@ def faults(tally: Tally) -> None:
         run_pytest(tally, "tests/system")
 
 
+def fuzz(tally: Tally) -> None:
+    """Ten seconds of libFuzzer on each parser of foreign input."""
+    if not build("fuzz", tally, "fuzzers"):
+        return
+    for target in sorted((ROOT / "build/fuzz/fuzz").glob("*_fuzz")):
+        corpus = ROOT / "build/fuzz/corpus" / target.name
+        corpus.mkdir(parents=True, exist_ok=True)
+        seeds = ROOT / "tests/fuzz/seeds" / target.name.removesuffix("_fuzz")
+        folders = [corpus, seeds] if seeds.is_dir() else [corpus]
+        limits = ("-max_total_time=10", "-timeout=5", "-rss_limit_mb=2048", "-verbosity=0",
+                  "-print_final_stats=1", f"-artifact_prefix={corpus.parent}/")  # fmt: skip
+        tally.note(f"fuzz {target.name}", run(target, *limits, *folders))
+
+
 def learning(tally: Tally) -> None:
     """The reward rises over three seeds, and stands still without learning rates (slow)."""
     if build(PRESET, tally):
@@ -237,6 +251,7 @@ GROUPS: dict[str, list[Callable[[Tally], None]]] = {
     "system": [system],
     "cluster": [cluster],
     "faults": [faults],
+    "fuzz": [fuzz],
     "learning": [learning],
     "all": [formatting, architecture, unit, attacks],
 }
