@@ -79,7 +79,7 @@ class ElectorTest : public ::testing::Test {
     return lease.is_null() ? LeaseRecord{} : lease_record(lease);
   }
   ElectorOptions options(const std::string& identity) {
-    ElectionTimes fast{1500ms, 900ms, 200ms, 300ms};
+    ElectionTimes fast{3s, 2s, 200ms, 500ms};
     return {server.config(), "ns", "l", identity, identity + ":1", fast};
   }
 
