@@ -143,10 +143,8 @@ def attacks(tally: Tally) -> None:
 
 def sanitizers(tally: Tally) -> None:
     jobs = os.cpu_count() or 2
-    if build("asan-ubsan", tally, "tests-unit", "tests-grpc", "tests-k8s"):
-        ctest(
-            "asan-ubsan", tally, "-L", "unit|grpc|k8s", "-LE", "integration|slow|torch", jobs=jobs
-        )
+    if build("asan-ubsan", tally, "tests-unit", "tests-grpc"):
+        ctest("asan-ubsan", tally, "-L", "unit|grpc", "-LE", "integration|slow|torch", jobs=jobs)
     if build("tsan", tally, "tests-unit"):
         ctest("tsan", tally, "-L", "unit", "-LE", "integration|slow|torch|grpc|redis", jobs=jobs)
 
