@@ -1,15 +1,57 @@
 #include "common/config/yaml.hpp"
 
+#include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/yaml.h>
 
 #include <charconv>
 #include <cmath>
+#include <sstream>
 #include <utility>
 
 namespace swage {
 namespace {
 
 constexpr int kMaxNodes = 10000;
+
+/// Reads events only, to refuse what has no end before a tree of it is built: of some malformed
+/// texts (`!#,`) yaml-cpp makes empty documents for ever.
+class Counter : public YAML::EventHandler {
+ public:
+  void OnDocumentStart(const YAML::Mark& mark) override { count(mark); }
+  void OnDocumentEnd() override {}
+  void OnNull(const YAML::Mark& mark, YAML::anchor_t) override { count(mark); }
+  void OnAlias(const YAML::Mark& mark, YAML::anchor_t) override { count(mark); }
+  void OnScalar(const YAML::Mark& mark, const std::string&, YAML::anchor_t,
+                const std::string&) override {
+    count(mark);
+  }
+  void OnSequenceStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t,
+                       YAML::EmitterStyle::value) override {
+    count(mark);
+  }
+  void OnSequenceEnd() override {}
+  void OnMapStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t,
+                  YAML::EmitterStyle::value) override {
+    count(mark);
+  }
+  void OnMapEnd() override {}
+
+ private:
+  void count(const YAML::Mark& mark) {
+    if (++events_ > 2 * kMaxNodes)
+      throw YAML::ParserException(mark, "it has too many nodes (10,000 at most)");
+  }
+  int events_ = 0;
+};
+
+/// Throws what yaml-cpp throws.
+void check_finite(const std::string& text) {
+  std::istringstream stream(text);
+  YAML::Parser parser(stream);
+  Counter counter;
+  while (parser.HandleNextDocument(counter)) {
+  }
+}
 
 /// Turns YAML nodes into JSON and remembers where each came from.
 class Converter {
@@ -110,6 +152,7 @@ Result<std::vector<YamlDocument>, ConfigError> parse_yaml(std::string_view text,
   std::vector<YamlDocument> out;
   ConfigError error;
   try {
+    check_finite(std::string(text));
     for (const auto& node : YAML::LoadAll(std::string(text))) {
       if (!node || node.IsNull()) continue;
       YamlDocument document;

@@ -62,6 +62,8 @@ ParsedCall parse_call(std::string_view body) {
   } catch (const nlohmann::json::parse_error& e) {
     return malformed(body,
                      "The tool call is not valid JSON (at byte " + std::to_string(e.byte) + ").");
+  } catch (const nlohmann::json::out_of_range&) {
+    return malformed(body, "The tool call holds a number that is too large.");
   }
   if (!json.is_object()) return malformed(body, "The tool call is not a JSON object.");
   const auto name = json.find("name");

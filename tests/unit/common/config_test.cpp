@@ -71,6 +71,7 @@ TEST(Yaml, ScalarsFollowTheCoreSchemaAndLinesAreKept) {
 
 TEST(Yaml, WhatIsNotYamlOrStandsTwiceIsNamedByFileAndLine) {
   EXPECT_THAT(parse_yaml("a: [1\nb: 2\n", "f.yaml").error().text(), HasSubstr("f.yaml:"));
+  EXPECT_THAT(parse_yaml("!#,", "f.yaml").error().text(), HasSubstr("f.yaml:1"));
   EXPECT_THAT(parse_yaml("a: 1\na: 2\n", "f.yaml").error().text(),
               HasSubstr("f.yaml:2: a stands twice"));
 }

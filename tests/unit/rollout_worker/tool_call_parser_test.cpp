@@ -94,6 +94,14 @@ TEST(HermesParser, RefusesDeepNestingWithoutParsingIt) {
   EXPECT_THAT(parse_call(nested(1'000'000)).error, HasSubstr("too deeply"));
 }
 
+TEST(HermesParser, ANumberThatNoDoubleHoldsIsAMalformedCall) {
+  const auto with = [](const std::string& number) {
+    return parse_call("{\"name\":\"B\",\"arguments\":{\"a\":" + number + "}}");
+  };
+  EXPECT_TRUE(with("1e308").well_formed());
+  EXPECT_THAT(with("1e309").error, HasSubstr("too large"));
+}
+
 TEST(HermesParser, StopsAtSixtyFourCalls) {
   std::string text;
   for (int i = 0; i < 64; ++i) text += "<tool_call>{\"name\":\"B\",\"arguments\":{}}</tool_call>";
