@@ -251,7 +251,7 @@ GROUPS: dict[str, list[Callable[[Tally], None]]] = {
     "faults": [faults],
     "fuzz": [fuzz],
     "learning": [learning],
-    "all": [formatting, architecture, unit, integration, attacks, system],
+    "all": [formatting, architecture, unit, attacks],
 }
 
 
