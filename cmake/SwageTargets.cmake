@@ -109,3 +109,22 @@ function(swage_torch_precompiled target)
   # A program's own -fPIE does not agree with the header's -fPIC.
   target_compile_options(${target} PRIVATE -fPIC)
 endfunction()
+
+# swage_extension_module(<variable> <source>): a Python module of test kernels, built by g++ as the
+# compile service would (tests/support/extension_module.hpp). The variable gets the library's path.
+function(swage_extension_module variable source)
+  get_filename_component(venv ${SWAGE_TORCH_DIR}/../../../.. ABSOLUTE)
+  execute_process(
+    COMMAND ${venv}/bin/python -c "import sysconfig; print(sysconfig.get_paths()['include'])"
+    OUTPUT_VARIABLE python_include
+    OUTPUT_STRIP_TRAILING_WHITESPACE)
+  get_filename_component(name ${source} NAME_WE)
+  set(library ${CMAKE_CURRENT_BINARY_DIR}/${name}.so)
+  add_custom_command(
+    OUTPUT ${library}
+    COMMAND g++ -O3 -march=x86-64-v3 -fopenmp -fPIC -shared -I ${python_include} -I
+            ${CMAKE_SOURCE_DIR} -o ${library} ${CMAKE_CURRENT_SOURCE_DIR}/${source}
+    DEPENDS ${source} ${CMAKE_SOURCE_DIR}/tests/support/extension_module.hpp
+    VERBATIM)
+  set(${variable} ${library} PARENT_SCOPE)
+endfunction()

@@ -1,6 +1,5 @@
 // The kernels of all attack fixtures and their twins, in one library: addresses and counts as
 // integers, so that it compiles in a second. Numbers with a fraction come in thousandths.
-#include <Python.h>
 #include <immintrin.h>
 
 #include <cmath>
@@ -9,17 +8,11 @@
 #include <limits>
 #include <vector>
 
+#include "tests/support/extension_module.hpp"
+
 namespace {
 
 using Numbers = std::vector<std::int64_t>;
-
-/// The arguments as 64-bit integers; an error is set when one is not.
-Numbers numbers(PyObject* args) {
-  Numbers out;
-  for (Py_ssize_t i = 0; i < PyTuple_Size(args); ++i)
-    out.push_back(PyLong_AsLongLong(PyTuple_GetItem(args, i)));
-  return out;
-}
 
 float* floats(std::int64_t address) { return reinterpret_cast<float*>(address); }
 float thousandths(std::int64_t value) { return static_cast<float>(value) / 1000.0F; }
@@ -30,7 +23,7 @@ using Kernel = void (*)(const Numbers&);
 
 template <Kernel kernel>
 PyObject* bound(PyObject*, PyObject* args) {
-  const auto a = numbers(args);
+  const auto a = swage::test::integers_of(args);
   if (PyErr_Occurred() != nullptr) return nullptr;
   kernel(a);
   Py_RETURN_NONE;
@@ -158,18 +151,7 @@ PyMethodDef methods[] = {{"chain", bound<chain>, METH_VARARGS, nullptr},
                          {"norm", bound<norm>, METH_VARARGS, nullptr},
                          {"hang", bound<hang>, METH_VARARGS, nullptr},
                          {nullptr, nullptr, 0, nullptr}};
-PyModuleDef module{PyModuleDef_HEAD_INIT,
-                   "cuda_extension",
-                   nullptr,
-                   -1,
-                   methods,
-                   nullptr,
-                   nullptr,
-                   nullptr,
-                   nullptr};
 
 }  // namespace
 
-extern "C" __attribute__((visibility("default"))) PyObject* PyInit_cuda_extension() {
-  return PyModule_Create(&module);
-}
+SWAGE_EXTENSION(methods)

@@ -14,8 +14,8 @@ using judge::Mode;
 using ::testing::HasSubstr;
 
 const std::string kChain = "tests/integration/judge/fixtures/chain.py";
-const std::string kBusy = "tests/integration/judge/fixtures/busy.py";
-const std::string kLinear = "tests/integration/judge/fixtures/linear.py";
+const std::string kBusy = "tests/attacks/tasks/busy.py";
+const std::string kLinear = "tests/attacks/tasks/linear.py";
 
 /// One bench for all cases of this program: its zygote takes seconds to warm up.
 class Judge : public ::testing::Test {
