@@ -11,6 +11,7 @@
 #include "policy/model/decoder.hpp"
 #include "policy/tokenizer/renderer.hpp"
 #include "policy/tokenizer/trainer.hpp"
+#include "tests/support/random_model.hpp"
 #include "tests/support/temp_directory.hpp"
 
 namespace swage::policy {
@@ -108,15 +109,6 @@ ModelConfig model_of(const std::string& family, bool tied, std::int64_t kv_heads
   return c;
 }
 
-Decoder random_model(const ModelConfig& config) {
-  auto model = Decoder::scratch(config, 5);
-  auto generator = at::detail::createCPUGenerator(6);
-  const torch::NoGradGuard no_grad;
-  for (auto& [name, tensor] : model.tensors())
-    if (tensor.dim() == 1) tensor.add_(torch::randn(tensor.sizes(), generator) * 0.2);
-  return model;
-}
-
 TEST_F(Reference, TransformersComputesOurSavedModelsAsWeDo) {
   require("transformers");
   if (IsSkipped()) return;
@@ -129,7 +121,7 @@ TEST_F(Reference, TransformersComputesOurSavedModelsAsWeDo) {
       for (const std::int64_t kv_heads : {1, 2, 4}) {
         const auto folder = directory_.path() /
                             (family + (tied ? "-tied-" : "-untied-") + std::to_string(kv_heads));
-        models.emplace_back(folder, random_model(model_of(family, tied, kv_heads)));
+        models.emplace_back(folder, test::random_model(model_of(family, tied, kv_heads), 5));
         ASSERT_TRUE(save(models.back().second, folder));
         arguments += " " + folder.string();
       }

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "policy/model/decoder.hpp"
+#include "tests/support/random_model.hpp"
 
 namespace swage::policy {
 namespace {
@@ -32,15 +33,7 @@ ModelConfig small(const std::string& family, bool tied, std::int64_t kv_heads) {
   return c;
 }
 
-/// Fresh weights with norms and biases that are not neutral, so that leaving them out shows.
-Decoder random_model(const ModelConfig& config) {
-  auto model = Decoder::scratch(config, 7);
-  auto generator = at::detail::createCPUGenerator(8);
-  const torch::NoGradGuard no_grad;
-  for (auto& [name, tensor] : model.tensors())
-    if (tensor.dim() == 1) tensor.add_(torch::randn(tensor.sizes(), generator) * 0.2);
-  return model;
-}
+Decoder random_model(const ModelConfig& config) { return test::random_model(config, 7); }
 
 std::vector<std::vector<std::uint32_t>> some_sequences(std::int64_t vocabulary) {
   std::vector<std::vector<std::uint32_t>> out;
