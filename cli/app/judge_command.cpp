@@ -22,23 +22,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr uid_t kCompileUid = 64005;
 constexpr int kBadArguments = 64;
 constexpr int kMissing = 69;
 
 int complain(int code, const std::string& text) {
   std::fprintf(stderr, "swage judge: %s\n", text.c_str());
   return code;
-}
-
-/// The torch folder of the virtual environment that `make setup` makes; empty if there is none.
-fs::path torch_of(const fs::path& venv) {
-  std::error_code failed;
-  for (const auto& entry : fs::directory_iterator(venv / "lib", failed)) {
-    const fs::path torch = entry.path() / "site-packages" / "torch";
-    if (fs::exists(torch, failed)) return torch;
-  }
-  return {};
 }
 
 std::optional<judge::Mode> mode_of(const std::string& name) {
@@ -63,11 +52,11 @@ worker::JudgeRunnerSettings runner_settings(const JudgeOptions& options, const f
 
 sandbox::CompileSettings compile_settings(const fs::path& venv) {
   sandbox::CompileSettings settings;
-  settings.toolchain.torch_directory = torch_of(venv);
+  settings.toolchain.torch_directory = torch_directory(venv);
   settings.toolchain.python = venv / "bin" / "python";
   settings.cache_directory = cache_directory() / "objects";
   settings.scratch_directory = cache_directory() / "scratch";
-  settings.compile_uid = kCompileUid;
+  settings.compile_uid = sandbox::kCompileUid;
   settings.allow_reduced = true;  // the user's own kernel on the user's own machine
   return settings;
 }

@@ -83,4 +83,13 @@ std::filesystem::path cache_directory() {
   return base / "swage";
 }
 
+std::filesystem::path torch_directory(const std::filesystem::path& environment) {
+  std::error_code failed;
+  for (const auto& entry : std::filesystem::directory_iterator(environment / "lib", failed)) {
+    auto torch = entry.path() / "site-packages" / "torch";
+    if (std::filesystem::is_directory(torch, failed)) return torch;
+  }
+  return {};
+}
+
 }  // namespace swage

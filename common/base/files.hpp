@@ -32,4 +32,7 @@ std::string environment_or(const char* name, std::string_view fallback);
 /// Where swage keeps downloads and caches: ${XDG_CACHE_HOME:-~/.cache}/swage.
 std::filesystem::path cache_directory();
 
+/// site-packages/torch of a Python virtual environment; empty where there is none.
+std::filesystem::path torch_directory(const std::filesystem::path& environment);
+
 }  // namespace swage

@@ -3,6 +3,7 @@
 
 #include <sstream>
 
+#include "common/base/files.hpp"
 #include "controller/adapters/command_output.hpp"
 #include "controller/adapters/local_layout.hpp"
 
@@ -17,16 +18,6 @@ fs::path find_on_path(const std::string& program, const std::string& path) {
   while (std::getline(folders, folder, ':')) {
     const auto file = fs::path(folder) / program;
     if (!folder.empty() && ::access(file.c_str(), X_OK) == 0) return file;
-  }
-  return {};
-}
-
-/// site-packages/torch of a virtual environment.
-fs::path find_torch(const fs::path& environment) {
-  std::error_code failed;
-  for (const auto& entry : fs::directory_iterator(environment / "lib", failed)) {
-    auto torch = entry.path() / "site-packages" / "torch";
-    if (fs::is_directory(torch, failed)) return torch;
   }
   return {};
 }
@@ -64,7 +55,7 @@ Result<Installation, std::vector<std::string>> find_installation(const fs::path&
         "bubblewrap, or run `make setup`");
   const auto environment = cache / "venv";
   out.python = environment / "bin" / "python";
-  out.torch = find_torch(environment);
+  out.torch = torch_directory(environment);
   if (::access(out.python.c_str(), X_OK) != 0 || out.torch.empty())
     missing.push_back("no torch environment in " + environment.string() + "; run `make setup`");
   if (!missing.empty()) return tl::unexpected(std::move(missing));

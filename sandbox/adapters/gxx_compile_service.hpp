@@ -14,6 +14,9 @@
 
 namespace swage::sandbox {
 
+/// The compiler's user where no other is configured.
+inline constexpr uid_t kCompileUid = 64005;
+
 /// How the compile service works.
 struct CompileSettings {
   Toolchain toolchain;

@@ -15,7 +15,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kMissing = 69, kNotWritable = 74;
-constexpr uid_t kCompileUid = 64005, kAgentUid = 64006;
+constexpr uid_t kAgentUid = 64006;
 constexpr auto kAfterWallClock = std::chrono::seconds(2400);  // so that the last score fits
 constexpr auto kShutdownGrace = std::chrono::milliseconds(500);
 

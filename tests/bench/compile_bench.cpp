@@ -16,7 +16,6 @@
 namespace {
 
 namespace fs = std::filesystem;
-constexpr uid_t kCompileUid = 64005;
 using namespace swage;
 using namespace swage::sandbox;
 

@@ -34,7 +34,7 @@ class Sandboxd {
  public:
   Sandboxd(asio::any_io_executor strand, const fs::path& directory, const std::string& rollout) {
     const fs::path venv = cache_directory() / "venv";
-    const fs::path torch = venv / "lib" / "python3.11" / "site-packages" / "torch";
+    const fs::path torch = torch_directory(venv);
     nlohmann::json config{{"name", "sandbox-0"},
                           {"listen", address_of(directory)},
                           {"ready_file", (directory / "ready").string()},
