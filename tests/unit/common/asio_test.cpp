@@ -1,12 +1,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <future>
 #include <stdexcept>
 #include <thread>
 
 #include "common/asio/blocking.hpp"
 #include "common/asio/event.hpp"
 #include "common/asio/gate.hpp"
+#include "common/asio/handoff.hpp"
 #include "tests/support/fake_clock.hpp"
 #include "tests/support/task_runner.hpp"
 
@@ -111,6 +113,44 @@ TEST(RunBlocking, ReturnsValuesAndRethrowsWhatTheFunctionThrew) {
   EXPECT_NE(run(run_blocking(pool, [] { return std::this_thread::get_id(); })), caller);
   EXPECT_THROW(run(run_blocking(pool, []() -> int { throw std::runtime_error("inside"); })),
                std::runtime_error);
+}
+
+template <class Start>
+Task<int> completed_by(Start start) {
+  co_return co_await asio::async_initiate<const asio::use_awaitable_t<>, void(int)>(
+      start, asio::use_awaitable);
+}
+
+// A library may keep its callback long after it has called it. What the thread lets go here would
+// be used after its end if it belonged to the io_context: the address sanitizer watches.
+TEST(Handoff, MayBeLetGoAfterTheEndOfItsIoContext) {
+  std::promise<void> context_gone;
+  std::thread library;
+  {
+    TaskRunner run;
+    auto start = [&](auto resume) {
+      library = std::thread(
+          [handoff = make_handoff(std::move(resume)), gone = context_gone.get_future()]() mutable {
+            handoff->complete(7);
+            gone.wait();
+            handoff.reset();
+          });
+    };
+    EXPECT_EQ(run(completed_by(start)), 7);
+  }
+  context_gone.set_value();
+  library.join();
+}
+
+TEST(StrandLink, PostsNothingOnceClosed) {
+  TaskRunner run;
+  StrandLink link(run.executor());
+  int ran = 0;
+  EXPECT_TRUE(link.post([&ran] { ++ran; }));
+  link.close();
+  EXPECT_FALSE(link.post([&ran] { ++ran; }));
+  run.poll();
+  EXPECT_EQ(ran, 1);
 }
 
 }  // namespace
