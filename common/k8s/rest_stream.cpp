@@ -10,7 +10,7 @@ using Byte = std::uint8_t;
 /// Write only: all of reading and seeking is refused.
 class LineBuffer final : public concurrency::streams::details::streambuf_state_manager<Byte> {
  public:
-  explicit LineBuffer(std::shared_ptr<RestStream> to)
+  explicit LineBuffer(std::shared_ptr<StreamInbox> to)
       : streambuf_state_manager<Byte>(std::ios_base::out), to_(std::move(to)) {}
 
   bool can_seek() const override { return false; }
@@ -59,16 +59,16 @@ class LineBuffer final : public concurrency::streams::details::streambuf_state_m
     return pplx::task_from_result<int_type>(traits::eof());
   }
 
-  std::shared_ptr<RestStream> to_;
+  std::shared_ptr<StreamInbox> to_;
 };
 
 }  // namespace
 
-concurrency::streams::streambuf<std::uint8_t> make_stream_buffer(std::shared_ptr<RestStream> to) {
+concurrency::streams::streambuf<std::uint8_t> make_stream_buffer(std::shared_ptr<StreamInbox> to) {
   return concurrency::streams::streambuf<Byte>(std::make_shared<LineBuffer>(std::move(to)));
 }
 
-void RestStream::received(const char* data, std::size_t size) {
+void StreamInbox::received(const char* data, std::size_t size) {
   const std::lock_guard lock(mutex_);
   if (closed_ || !broken_.empty()) return;
   std::vector<std::string> lines;
@@ -81,34 +81,35 @@ void RestStream::received(const char* data, std::size_t size) {
   if (unread > limits_.unread) broken_ = "the reader has fallen behind the stream";
   if (!broken_.empty()) {
     // Not from here: cancelling completes the request, whose continuation would want our lock.
-    asio::post(busy_, [this] { cancel_.cancel(); });
+    link_.post([self = shared_from_this()] { self->cancel(); });
     return;
   }
   if (lines.empty()) return;
-  asio::post(busy_, [this, lines = std::move(lines)]() mutable {
-    for (auto& line : lines) lines_.push_back(std::move(line));
-    changed_.notify();
+  link_.post([&reader = reader_, lines = std::move(lines)]() mutable {
+    for (auto& line : lines) reader.lines_.push_back(std::move(line));
+    reader.changed_.notify();
   });
 }
 
-void RestStream::headers(int status, std::optional<std::chrono::seconds> retry_after) {
-  asio::post(busy_, [this, status, retry_after] {
-    status_ = status;
-    retry_after_ = retry_after;
-    changed_.notify();
+void StreamInbox::headers(int status, std::optional<std::chrono::seconds> retry_after) {
+  link_.post([&reader = reader_, status, retry_after] {
+    reader.status_ = status;
+    reader.retry_after_ = retry_after;
+    reader.changed_.notify();
   });
 }
 
-void RestStream::finished(std::string failure) {
+void StreamInbox::finished(std::string failure) {
   const std::lock_guard lock(mutex_);
   closed_ = true;
   if (!broken_.empty()) failure = broken_;
   auto rest = splitter_.take_rest();
-  asio::post(busy_, [this, failure = std::move(failure), rest = std::move(rest)]() mutable {
-    if (failure.empty() && !rest.empty()) lines_.push_back(std::move(rest));
-    failure_ = std::move(failure);
-    ended_ = true;
-    changed_.notify();
+  link_.post([&reader = reader_, failure = std::move(failure), rest = std::move(rest)]() mutable {
+    if (failure.empty() && !rest.empty()) reader.lines_.push_back(std::move(rest));
+    reader.failure_ = std::move(failure);
+    reader.ended_ = true;
+    reader.inbox_->link_.close();
+    reader.changed_.notify();
   });
 }
 
@@ -123,7 +124,7 @@ Task<std::optional<std::string>> RestStream::next(StopSource& stop) {
   if (lines_.empty() || stop.stopping()) co_return std::nullopt;
   auto line = std::move(lines_.front());
   lines_.pop_front();
-  unread_.fetch_sub(std::min(line.size(), unread_.load()));
+  inbox_->unread_.fetch_sub(line.size());
   co_return line;
 }
 

@@ -2,6 +2,7 @@
 #include "common/k8s/transport.hpp"
 // clang-format on
 
+#include <openssl/ssl.h>
 #include <pplx/threadpool.h>
 
 namespace swage::k8s {
@@ -9,6 +10,8 @@ namespace swage::k8s {
 void start_http_threads() {
   // cpprestsdk makes 40 by itself; the first call decides, later ones change nothing.
   static const bool started = [] {
+    // Before the threads: what begins first ends last at exit(), and they use OpenSSL to their end.
+    OPENSSL_init_ssl(0, nullptr);
     crossplat::threadpool::initialize_with_threads(8);
     return true;
   }();

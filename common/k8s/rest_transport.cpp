@@ -67,9 +67,7 @@ http::client::http_client_config client_config(const Config& config, std::chrono
 Task<Answer> exchange(http::client::http_client& client, http::http_request request,
                       pplx::cancellation_token token) {
   auto start = [&](auto resume) {
-    auto shared = std::make_shared<decltype(resume)>(std::move(resume));
-    const auto executor = asio::get_associated_executor(*shared);
-    const auto busy = asio::prefer(executor, asio::execution::outstanding_work.tracked);
+    auto handoff = make_handoff(std::move(resume));
     auto answer = std::make_shared<Answer>();
     client.request(request, token)
         .then([answer](const http::http_response& response) {
@@ -77,13 +75,13 @@ Task<Answer> exchange(http::client::http_client& client, http::http_request requ
           answer->retry_after = retry_after(response);
           return response.extract_utf8string(true);
         })
-        .then([answer, shared, busy](const pplx::task<std::string>& done) {
+        .then([answer, handoff](const pplx::task<std::string>& done) {
           try {
             answer->body = done.get();  // complete already: this does not wait
           } catch (const std::exception& error) {
             answer->failure = why(error);
           }
-          asio::post(busy, [answer, shared] { std::move (*shared)(std::move(*answer)); });
+          handoff->complete(std::move(*answer));
         });
   };
   co_return co_await asio::async_initiate<const asio::use_awaitable_t<>, void(Answer)>(
@@ -210,50 +208,51 @@ Task<Result<std::string, Error>> RestTransport::request(Request request, TimePoi
 
 /// The request of a stream: its own client, so that its silence and its end concern nobody else.
 void begin_stream(const std::shared_ptr<http::client::http_client>& client,
-                  http::http_request request, const std::shared_ptr<RestStream>& stream) {
-  request.set_response_stream(concurrency::streams::ostream(make_stream_buffer(stream)));
-  client->request(request, stream->token())
-      .then([stream](const http::http_response& response) {
-        stream->headers(response.status_code(), retry_after(response));
+                  http::http_request request, const std::shared_ptr<StreamInbox>& inbox) {
+  request.set_response_stream(concurrency::streams::ostream(make_stream_buffer(inbox)));
+  client->request(request, inbox->token())
+      .then([inbox](const http::http_response& response) {
+        inbox->headers(response.status_code(), retry_after(response));
         return response.content_ready();
       })
-      .then([stream, client](const pplx::task<http::http_response>& done) {
+      .then([inbox, client](const pplx::task<http::http_response>& done) {
         std::string failure;
         try {
           done.get();  // complete already: this does not wait
         } catch (const std::exception& error) {
           failure = why(error);
         }
-        stream->finished(std::move(failure));
+        inbox->finished(std::move(failure));
       });
 }
 
 Task<Result<bool, Error>> RestTransport::stream_once(
     const Request& request, const std::function<bool(std::string)>& on_line, StopSource& stop) {
-  const auto stream = std::make_shared<RestStream>(co_await asio::this_coro::executor, limits_);
+  const auto executor = co_await asio::this_coro::executor;
+  RestStream stream(executor, limits_);
   const auto client = std::make_shared<http::client::http_client>(
       config_.server, client_config(config_, limits_.silence));
   bool wanted = true;
   {
-    const auto hook = stop.on_stop([&stream] { stream->cancel(); });
-    begin_stream(client, build(request), stream);
-    const int status = co_await stream->status();
+    const auto hook = stop.on_stop([&stream] { stream.cancel(); });
+    begin_stream(client, build(request), stream.inbox());
+    const int status = co_await stream.status();
     if (status >= 400) {
-      co_await stream->joined();
-      co_return tl::unexpected(error_from(status, stream->take_all(), stream->retry_after()));
+      co_await stream.joined();
+      co_return tl::unexpected(error_from(status, stream.take_all(), stream.retry_after()));
     }
     while (wanted) {
-      auto line = co_await stream->next(stop);
+      auto line = co_await stream.next(stop);
       if (!line) break;
       wanted = on_line(std::move(*line));
     }
   }
-  if (!wanted) stream->cancel();
-  co_await stream->joined();
+  if (!wanted) stream.cancel();
+  co_await stream.joined();
   if (stop.stopping())
     co_return tl::unexpected(Error{.code = Errc::stopped, .message = "told to stop"});
-  if (wanted && !stream->failure().empty())
-    co_return tl::unexpected(Error{.code = Errc::transport, .message = stream->failure()});
+  if (wanted && !stream.failure().empty())
+    co_return tl::unexpected(Error{.code = Errc::transport, .message = stream.failure()});
   co_return true;
 }
 
