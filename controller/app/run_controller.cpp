@@ -206,7 +206,7 @@ void RunController::act() {
 
 /// Starts as many rollouts as capacity, workers and warm sandboxes allow.
 void RunController::dispatch() {
-  while (const auto start = dispatcher_.next()) {
+  while (const auto start = dispatcher_.next(clock_.now())) {
     if (!sandbox_wanted_) sandbox_wanted_ = clock_.now();
     auto sandbox = sandboxes_->claim();
     if (!sandbox) return;
@@ -338,7 +338,7 @@ Task<> RunController::pod_loop() {
     } else {
       workloads_->observed(*event);
       if (event->component == Component::rollout_worker && ended)
-        dispatcher_.worker_died(event->name);
+        dispatcher_.worker_died(event->name, clock_.now());
       if (ended && !ending_)
         log_warning("a pod ended", {{"pod", event->name}, {"how", event->detail}});
       if (event->phase == PodPhase::ready)

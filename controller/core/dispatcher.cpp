@@ -147,9 +147,9 @@ void Dispatcher::worker_ended(const std::string& worker, const RolloutEnd& end, 
   }
   if (rollout.attempt != end.attempt || rollout.worker != worker) return;  // re-issued long ago
   if (!end.infrastructure_cause.empty()) {
-    lose(id, end.infrastructure_cause);
+    lose(id, end.infrastructure_cause, now);
   } else {
-    lose(id, end.cancelled ? "cancelled" : "undelivered");
+    lose(id, end.cancelled ? "cancelled" : "undelivered", now);
   }
 }
 
@@ -160,10 +160,10 @@ void Dispatcher::worker_left(const std::string& worker, TimePoint now) {
   found->second.heard = now;
 }
 
-void Dispatcher::worker_died(const std::string& worker) {
+void Dispatcher::worker_died(const std::string& worker, TimePoint now) {
   const auto found = workers_.find(worker);
   if (found != workers_.end()) found->second.connected = false;
-  lose_all_of(worker, "worker_lost");
+  lose_all_of(worker, "worker_lost", now);
 }
 
 void Dispatcher::tick(TimePoint now) {
@@ -171,13 +171,13 @@ void Dispatcher::tick(TimePoint now) {
     const bool quiet = now - worker.heard >= settings_.silence;
     if (quiet && !worker.silent && load_of(name) > 0) {
       worker.silent = true;
-      lose_all_of(name, "worker_lost");
+      lose_all_of(name, "worker_lost", now);
     }
     if (worker.reports_due && now >= *worker.reports_due) {
       worker.reports_due.reset();
       for (const auto& id : std::exchange(worker.unreported, {})) {
         const auto found = live_.find(id);
-        if (found != live_.end() && found->second.worker == name) lose(id, "worker_lost");
+        if (found != live_.end() && found->second.worker == name) lose(id, "worker_lost", now);
       }
     }
   }
@@ -185,8 +185,8 @@ void Dispatcher::tick(TimePoint now) {
 
 // Starting rollouts.
 
-std::optional<Dispatcher::Start> Dispatcher::next() {
-  if (!may_plan()) return std::nullopt;
+std::optional<Dispatcher::Start> Dispatcher::next(TimePoint now) {
+  if (!may_plan() || now < paused_until_) return std::nullopt;
   plan();
   const LiveRollout* first = nullptr;
   for (const auto& [id, rollout] : live_) {
@@ -277,19 +277,21 @@ void Dispatcher::complete(const std::string& rollout_id) {
   completed_.insert(rollout_id);
   ++counters_.completed;
   counters_.replaced_in_a_row = 0;
+  pause_ = {};
+  paused_until_ = {};
   live_.erase(found);
 }
 
-void Dispatcher::lose_all_of(const std::string& worker, const std::string& cause) {
+void Dispatcher::lose_all_of(const std::string& worker, const std::string& cause, TimePoint now) {
   std::vector<std::string> ids;
   for (const auto& [id, rollout] : live_)
     if (rollout.worker == worker && rollout.state != RolloutState::planned) ids.push_back(id);
   for (const auto& id : ids) {
-    if (live_.contains(id)) lose(id, cause);
+    if (live_.contains(id)) lose(id, cause, now);
   }
 }
 
-void Dispatcher::lose(const std::string& rollout_id, const std::string& cause) {
+void Dispatcher::lose(const std::string& rollout_id, const std::string& cause, TimePoint now) {
   auto& rollout = live_.at(rollout_id);
   if (completed_.contains(rollout_id)) {  // delivered, and the worker's word of it was lost
     complete(rollout_id);
@@ -302,6 +304,7 @@ void Dispatcher::lose(const std::string& rollout_id, const std::string& cause) {
   rollout.turns = rollout.tokens = 0;
   if (rollout.attempt.number >= settings_.max_attempts) {
     replace_group(rollout.name, cause);
+    pause_starts(now);
     return;
   }
   rollout.state = RolloutState::planned;
@@ -320,6 +323,14 @@ void Dispatcher::replace_group(const RolloutName& name, const std::string& cause
   ++counters_.groups_replaced;
   ++counters_.replaced_in_a_row;
   actions_.emplace_back(GroupReplaced{name.stage, name.group, cause});
+}
+
+/// Groups that fail together count as one failure.
+void Dispatcher::pause_starts(TimePoint now) {
+  if (now < paused_until_) return;
+  pause_ =
+      pause_ == Duration{} ? settings_.first_pause : std::min(pause_ * 2, settings_.longest_pause);
+  paused_until_ = now + pause_;
 }
 
 void Dispatcher::drop(const std::string& rollout_id, const std::string& reason) {

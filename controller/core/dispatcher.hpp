@@ -69,6 +69,8 @@ struct DispatchSettings {
   std::uint32_t max_attempts = 3;
   Duration silence = std::chrono::seconds(20);       ///< of a worker's stream
   Duration report_window = std::chrono::seconds(2);  ///< after a worker's hello, to say what it has
+  Duration first_pause = std::chrono::seconds(1);  ///< of starts, once a group is given up; doubles
+  Duration longest_pause = std::chrono::seconds(30);
 };
 
 /// Totals since the controller started.
@@ -83,7 +85,8 @@ struct DispatchCounters {
 /// Decides which rollout runs next, on which worker, and what becomes of it:
 ///   planned → claimed → sent → running → completed;
 ///   lost → planned (attempt + 1); after max_attempts its group is given up and another one
-///   planned.
+///   planned. While groups are given up and no rollout completes, starts pause for longer each
+///   time: what ails them (no sandbox works, no disk space) is not mended by haste.
 /// Invariant: a rollout_id is live at most once, and never again after it completed.
 /// Pure: told events and `now`, it queues actions; take_actions() hands them out.
 class Dispatcher {
@@ -106,7 +109,7 @@ class Dispatcher {
   /// Its stream broke; it may come back within the silence bound.
   void worker_left(const std::string& worker, TimePoint now);
   /// Its process has ended: what it had is lost now.
-  void worker_died(const std::string& worker);
+  void worker_died(const std::string& worker, TimePoint now);
   /// Applies the time rules. Call at least once a second.
   void tick(TimePoint now);
 
@@ -117,7 +120,7 @@ class Dispatcher {
     RolloutName name;
     std::string worker;
   };
-  std::optional<Start> next();
+  std::optional<Start> next(TimePoint now);
   void claimed(const Attempt& attempt, const std::string& worker, const std::string& sandbox_uid);
   void sent(const Attempt& attempt, TimePoint now);
   /// The sandbox died before its assignment was sent, or the worker's stream broke under it.
@@ -150,9 +153,10 @@ class Dispatcher {
   void plan();
   void plan_member(const RolloutName& name);
   void rebuild_stage();
-  void lose(const std::string& rollout_id, const std::string& cause);
-  void lose_all_of(const std::string& worker, const std::string& cause);
+  void lose(const std::string& rollout_id, const std::string& cause, TimePoint now);
+  void lose_all_of(const std::string& worker, const std::string& cause, TimePoint now);
   void replace_group(const RolloutName& name, const std::string& cause);
+  void pause_starts(TimePoint now);
   void drop(const std::string& rollout_id, const std::string& reason);
   void complete(const std::string& rollout_id);
   std::size_t load_of(const std::string& worker) const;
@@ -169,6 +173,8 @@ class Dispatcher {
   std::set<RolloutName> gaps_;        ///< missing members of earlier groups
   std::set<std::uint64_t> given_up_;  ///< groups of this stage that we gave up
   std::uint64_t next_group_ = 0;
+  Duration pause_{};  ///< the last one of starts; zero once a rollout completes
+  TimePoint paused_until_;
   DispatchCounters counters_;
   std::vector<DispatchAction> actions_;
 };

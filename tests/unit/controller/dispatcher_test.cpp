@@ -57,7 +57,7 @@ class DispatcherTest : public ::testing::Test {
   }
   std::vector<std::string> start_all() {
     std::vector<std::string> out;
-    while (const auto start = dispatcher_.next()) {
+    while (const auto start = dispatcher_.next(now_)) {
       dispatcher_.claimed(start->attempt, start->worker, "sandbox-" + std::to_string(++sandboxes_));
       dispatcher_.sent(start->attempt, now_);
       out.push_back(start->attempt.rollout_id + "/" + std::to_string(start->attempt.number));
@@ -164,6 +164,8 @@ TEST_F(DispatcherTest, AMemberThatFailsThreeTimesReplacesItsGroup) {
     fail(id(Stage::agentic, 0, 0), attempt);
     start_all();
   }
+  now_ += 1s;
+  start_all();
   EXPECT_THAT(taken<GroupReplaced>(),
               ElementsAre(GroupReplaced{Stage::agentic, 0, "sandbox_lost"}));
   // Group 2 takes its place: the accepted member of group 0 will never be trained.
@@ -177,12 +179,39 @@ TEST_F(DispatcherTest, AMemberThatFailsThreeTimesReplacesItsGroup) {
   EXPECT_EQ(dispatcher_.counters().replaced_in_a_row, 0U);
 }
 
+TEST_F(DispatcherTest, StartsPauseTwiceAsLongEachTimeThatGroupsAreGivenUpUntilOneCompletes) {
+  attach(collect(100));
+  dispatcher_.worker_joined("w1", 4, now_);
+  auto give_up_all = [&] {
+    for (const auto& [rollout, live] : std::map(dispatcher_.live()))
+      for (std::uint32_t attempt = 1; attempt <= 3; ++attempt) {
+        fail(rollout, attempt);
+        start_all();
+      }
+  };
+  auto starts_after = [&](Duration pause) {
+    now_ += pause - 1ms;
+    const auto early = start_all().size();
+    now_ += 1ms;
+    return early == 0 && start_all().size() == 4;
+  };
+  start_all();
+  for (const auto pause : {1s, 2s, 4s, 8s, 16s, 30s, 30s}) {
+    give_up_all();
+    EXPECT_TRUE(starts_after(pause)) << pause.count();
+  }
+  deliver(dispatcher_.live().begin()->first);
+  EXPECT_EQ(start_all().size(), 1U);
+  give_up_all();
+  EXPECT_TRUE(starts_after(1s));
+}
+
 TEST_F(DispatcherTest, AGroupIsPlannedOnlyWhenAllItsMembersHaveRoom) {
   Dispatcher three(settings(3));
   three.learner_accepted({});
   three.learner_status(agentic(0, 0, 0));
   three.worker_joined("w1", 8, now_);
-  ASSERT_TRUE(three.next());
+  ASSERT_TRUE(three.next(now_));
   EXPECT_EQ(three.live().size(), 2U);
 }
 
@@ -263,7 +292,7 @@ TEST_F(DispatcherTest, AWorkerProcessThatDiedLosesItsRolloutsAtOnce) {
   attach(collect(2));
   dispatcher_.worker_joined("w1", 8, now_);
   start_all();
-  dispatcher_.worker_died("w1");
+  dispatcher_.worker_died("w1", now_);
   EXPECT_EQ(taken<FreeSandbox>().size(), 2U);
   EXPECT_THAT(start_all(), IsEmpty());
   dispatcher_.worker_joined("w1", 8, now_);
@@ -333,13 +362,13 @@ TEST_F(DispatcherTest, WhileTheLearnerIsAwayNothingNewStartsAndNothingIsLost) {
 TEST_F(DispatcherTest, ARolloutWhoseStreamBrokeBeforeSendingIsNotCountedAsLost) {
   attach(collect(1));
   dispatcher_.worker_joined("w1", 8, now_);
-  const auto start = dispatcher_.next();
+  const auto start = dispatcher_.next(now_);
   ASSERT_TRUE(start);
   dispatcher_.claimed(start->attempt, "w1", "s1");
   dispatcher_.not_sent(start->attempt);
   EXPECT_THAT(taken<FreeSandbox>(), ElementsAre(FreeSandbox{"s1"}));
   EXPECT_EQ(dispatcher_.counters().infrastructure_failed, 0U);
-  EXPECT_EQ(dispatcher_.next()->attempt.number, 1U);
+  EXPECT_EQ(dispatcher_.next(now_)->attempt.number, 1U);
 }
 
 }  // namespace
