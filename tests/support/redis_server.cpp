@@ -15,6 +15,8 @@
 #include <thread>
 #include <vector>
 
+#include "tests/support/signal_process.hpp"
+
 namespace swage::test {
 namespace {
 
@@ -72,7 +74,7 @@ void RedisServer::start() {
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
   while (!accepts(socket())) {  // it has no other way to say that it serves
     if (std::chrono::steady_clock::now() > end || ::waitpid(pid_, nullptr, WNOHANG) != 0) {
-      if (::kill(pid_, 0) != 0) pid_ = -1;
+      if (signal_process(pid_, 0) != 0) pid_ = -1;
       throw std::runtime_error("redis-server is missing or does not start");
     }
     std::this_thread::yield();
@@ -86,7 +88,7 @@ void RedisServer::kill() {
 }
 
 void RedisServer::signal(int number) {
-  if (pid_ > 0) ::kill(pid_, number);  // -1 would be everybody
+  if (pid_ > 0) signal_process(pid_, number);
 }
 
 }  // namespace swage::test

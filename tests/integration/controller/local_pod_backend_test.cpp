@@ -9,6 +9,7 @@
 #include <filesystem>
 
 #include "common/base/files.hpp"
+#include "tests/support/signal_process.hpp"
 #include "tests/support/task_runner.hpp"
 #include "tests/support/temp_directory.hpp"
 
@@ -60,7 +61,9 @@ class LocalPodBackendTest : public ::testing::Test {
     while (event.phase != phase) event = next();
     return event;
   }
-  static bool alive(std::int64_t pid) { return ::kill(static_cast<pid_t>(pid), 0) == 0; }
+  static bool alive(std::int64_t pid) {
+    return test::signal_process(static_cast<pid_t>(pid), 0) == 0;
+  }
 
   test::TempDirectory directory_;
   test::TaskRunner run_;
@@ -109,7 +112,7 @@ TEST_F(LocalPodBackendTest, HowAPodEndedIsTold) {
 TEST_F(LocalPodBackendTest, APodKilledFromOutsideFailsWithoutAnExitCode) {
   ASSERT_TRUE(create("a"));
   const auto ready = until(PodPhase::ready);
-  ::kill(static_cast<pid_t>(ready.pid), SIGKILL);
+  test::signal_process(static_cast<pid_t>(ready.pid), SIGKILL);
   const auto failed = until(PodPhase::failed);
   EXPECT_EQ(failed.exit_code, std::nullopt);
   EXPECT_THAT(failed.detail, HasSubstr("signal 9"));
@@ -147,7 +150,7 @@ TEST_F(LocalPodBackendTest, WhenAPodEndsItsWholeGroupEnds) {
   const auto ready = until(PodPhase::ready);
   const auto child = std::stol(read_file(directory_.path() / "pods/a.conf.child").value());
   ASSERT_TRUE(alive(child));
-  ::kill(static_cast<pid_t>(ready.pid), SIGKILL);
+  test::signal_process(static_cast<pid_t>(ready.pid), SIGKILL);
   until(PodPhase::failed);
   for (int i = 0; i < 500 && alive(child); ++i) ::usleep(10000);  // init reaps it when it likes
   const auto state = read_file("/proc/" + std::to_string(child) + "/stat");
@@ -220,7 +223,7 @@ TEST_F(LocalPodBackendTest, ChildrenDieWithTheirParent) {
   ASSERT_EQ(::read(report[0], &pid, sizeof pid), static_cast<ssize_t>(sizeof pid));
   ASSERT_GT(pid, 0);
   ASSERT_TRUE(alive(pid));
-  ::kill(parent, SIGKILL);
+  test::signal_process(parent, SIGKILL);
   ::waitpid(parent, nullptr, 0);
   const auto gone = [&] {
     const auto state = read_file("/proc/" + std::to_string(pid) + "/stat");

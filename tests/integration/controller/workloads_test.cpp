@@ -6,6 +6,7 @@
 #include <set>
 
 #include "controller/adapters/run_file.hpp"
+#include "tests/support/signal_process.hpp"
 #include "tests/support/task_runner.hpp"
 #include "tests/support/temp_directory.hpp"
 
@@ -108,7 +109,7 @@ TEST_F(WorkloadsTest, AKilledPodComesBackAsAnotherProcess) {
   ASSERT_TRUE(until([&] { return workloads_->reconciler().all_ready(); }));
   for (const std::string name : {"small-learner-0", "small-redis-0"}) {
     const auto first = pid(name);
-    ::kill(static_cast<pid_t>(first), SIGKILL);
+    test::signal_process(static_cast<pid_t>(first), SIGKILL);
     ASSERT_TRUE(until([&] { return pid(name) != first; }));
     ASSERT_TRUE(until([&] { return workloads_->reconciler().all_ready(); }));
   }
@@ -139,7 +140,7 @@ TEST_F(WorkloadsTest, AStoppedComponentStaysDownAndLeavesNothing) {
   ASSERT_TRUE(until([&] { return workloads_->reconciler().all_ready(); }));
   const auto learner = pid("small-learner-0");
   run_(workloads_->stop(Component::learner, 5s));
-  EXPECT_NE(::kill(static_cast<pid_t>(learner), 0), 0);
+  EXPECT_NE(test::signal_process(static_cast<pid_t>(learner), 0), 0);
   workloads_->pump();
   EXPECT_TRUE(workloads_->ready_pods(Component::rollout_worker).size() == 1);
 }

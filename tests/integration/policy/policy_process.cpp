@@ -16,6 +16,7 @@
 #include "policy/adapters/convert.hpp"
 #include "policy/tokenizer/renderer.hpp"
 #include "policy/tokenizer/trainer.hpp"
+#include "tests/support/signal_process.hpp"
 
 extern char** environ;
 
@@ -66,8 +67,10 @@ void PolicyProcess::start() {
   std::vector<char*> argv;
   for (auto& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
-  if (posix_spawn(&pid_, binary.c_str(), nullptr, nullptr, argv.data(), environ) != 0)
+  if (posix_spawn(&pid_, binary.c_str(), nullptr, nullptr, argv.data(), environ) != 0) {
+    pid_ = -1;
     throw std::runtime_error("cannot start " + binary);
+  }
   const auto deadline = std::chrono::steady_clock::now() + 50s;
   while (!std::filesystem::exists(ready)) {
     if (waitpid(pid_, nullptr, WNOHANG) == pid_ || std::chrono::steady_clock::now() > deadline)
@@ -82,13 +85,13 @@ void PolicyProcess::start() {
 
 void PolicyProcess::kill() {
   if (pid_ <= 0) return;
-  ::kill(pid_, SIGKILL);
+  test::signal_process(pid_, SIGKILL);
   waitpid(pid_, nullptr, 0);
   pid_ = -1;
 }
 
 int PolicyProcess::terminate() {
-  ::kill(pid_, SIGTERM);
+  test::signal_process(pid_, SIGTERM);
   int status = 0;
   waitpid(pid_, &status, 0);
   pid_ = -1;

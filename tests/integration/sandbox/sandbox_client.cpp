@@ -16,6 +16,7 @@
 
 #include "common/base/digest.hpp"
 #include "common/base/files.hpp"
+#include "tests/support/signal_process.hpp"
 
 extern char** environ;
 
@@ -109,7 +110,7 @@ SandboxUnderTest::~SandboxUnderTest() {
 }
 
 int SandboxUnderTest::stop() {
-  ::kill(pid_, SIGTERM);
+  test::signal_process(pid_, SIGTERM);
   int status = 0;
   ::waitpid(pid_, &status, 0);
   pid_ = -1;

@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "tests/integration/sandbox/sandbox_client.hpp"
+#include "tests/support/signal_process.hpp"
 
 namespace swage::sandbox {
 namespace {
@@ -145,7 +146,7 @@ TEST(Sandboxd, EndsOnRequestAndTakesTheAgentsProcessesAlong) {
 TEST(Sandboxd, ARunnerThatIsKilledLosesTheSession) {
   SandboxUnderTest sandbox;
   sandbox.begin();
-  ASSERT_EQ(::kill(sandbox.runner_pid(), SIGKILL), 0);
+  ASSERT_EQ(test::signal_process(sandbox.runner_pid(), SIGKILL), 0);
   v1::SessionUp up;
   EXPECT_FALSE(sandbox.read(&up));
   const auto status = sandbox.finish();

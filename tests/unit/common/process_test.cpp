@@ -10,6 +10,7 @@
 #include <filesystem>
 
 #include "common/base/digest.hpp"
+#include "tests/support/signal_process.hpp"
 #include "tests/support/task_runner.hpp"
 
 namespace swage {
@@ -59,7 +60,7 @@ TEST_F(ProcessTest, ASignalToTheGroupEndsGrandchildrenToo) {
     return text && text->ends_with("\n");
   }));
   const pid_t grandchild = std::stoi(*read_file(log_));
-  EXPECT_EQ(::kill(grandchild, 0), 0);
+  EXPECT_EQ(test::signal_process(grandchild, 0), 0);
   (*child)->signal(SIGKILL, true);
   EXPECT_EQ(describe_status(run_((*child)->wait())), "signal 9 (Killed)");
   ASSERT_TRUE(run_.wait_until([&] {

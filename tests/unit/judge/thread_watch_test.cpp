@@ -8,6 +8,8 @@
 #include <csignal>
 #include <thread>
 
+#include "tests/support/signal_process.hpp"
+
 namespace swage::judge {
 namespace {
 
@@ -35,15 +37,15 @@ TEST(ThreadWatch, SeesAProcessStoppedOnlyWhenEveryThreadStands) {
   ASSERT_EQ(::read(ready[0], &byte, 1), 1);
   ThreadWatch watch(pid);
   EXPECT_EQ(watch.look(), ThreadWatch::State::running);
-  ::kill(pid, SIGSTOP);
+  test::signal_process(pid, SIGSTOP);
   int status = 0;
   ::waitpid(pid, &status, WUNTRACED);
   while (watch.look() == ThreadWatch::State::running) std::this_thread::yield();
   EXPECT_EQ(watch.look(), ThreadWatch::State::stopped);
-  ::kill(pid, SIGCONT);
+  test::signal_process(pid, SIGCONT);
   ::waitpid(pid, &status, WCONTINUED);
   EXPECT_EQ(watch.look(), ThreadWatch::State::running);
-  ::kill(pid, SIGKILL);
+  test::signal_process(pid, SIGKILL);
   ::waitpid(pid, &status, 0);
   EXPECT_EQ(watch.look(), ThreadWatch::State::gone);
   ::close(ready[0]);

@@ -10,6 +10,7 @@
 #include <set>
 
 #include "common/base/files.hpp"
+#include "tests/support/signal_process.hpp"
 #include "tests/support/temp_directory.hpp"
 
 namespace swage::learner {
@@ -147,7 +148,7 @@ TEST(SegmentedLog, AfterKillNineEachAcknowledgedRecordIsThereOnce) {
     std::uint64_t acknowledged = 0, seq = 0;
     for (int i = 0; i < 1 + round * 3 && ::read(ends[0], &seq, sizeof seq) == sizeof seq; ++i)
       acknowledged = seq;
-    ::kill(child, SIGKILL);
+    test::signal_process(child, SIGKILL);
     ::waitpid(child, nullptr, 0);
     while (::read(ends[0], &seq, sizeof seq) == sizeof seq) acknowledged = seq;
     ::close(ends[0]);
