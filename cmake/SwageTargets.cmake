@@ -43,8 +43,13 @@ function(swage_test name)
   if(NOT "torch" IN_LIST ARG_LABELS)
     target_compile_options(${name}_test PRIVATE -O0)
   endif()
-  # `ninja tests-<label>` builds the tests of one label.
-  foreach(label ${ARG_LABELS})
+  # `ninja tests-<label>` builds the tests of one label; what needs real programs is only in
+  # tests-integration.
+  set(groups ${ARG_LABELS})
+  if("integration" IN_LIST groups)
+    set(groups integration)
+  endif()
+  foreach(label ${groups})
     if(NOT TARGET tests-${label})
       add_custom_target(tests-${label})
     endif()

@@ -313,7 +313,8 @@ void Dispatcher::lose(const std::string& rollout_id, const std::string& cause, T
   actions_.emplace_back(Reissued{rollout.attempt, cause});
 }
 
-void Dispatcher::replace_group(const RolloutName& name, const std::string& cause) {
+/// `name` by value: what it belongs to is dropped on the way.
+void Dispatcher::replace_group(RolloutName name, const std::string& cause) {
   given_up_.insert(name.group);
   std::vector<std::string> members;
   for (const auto& [id, rollout] : live_)

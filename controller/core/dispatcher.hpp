@@ -155,7 +155,7 @@ class Dispatcher {
   void rebuild_stage();
   void lose(const std::string& rollout_id, const std::string& cause, TimePoint now);
   void lose_all_of(const std::string& worker, const std::string& cause, TimePoint now);
-  void replace_group(const RolloutName& name, const std::string& cause);
+  void replace_group(RolloutName name, const std::string& cause);
   void pause_starts(TimePoint now);
   void drop(const std::string& rollout_id, const std::string& reason);
   void complete(const std::string& rollout_id);
