@@ -85,13 +85,13 @@ void PolicyProcess::start() {
 
 void PolicyProcess::kill() {
   if (pid_ <= 0) return;
-  test::signal_process(pid_, SIGKILL);
+  swage::test::signal_process(pid_, SIGKILL);
   waitpid(pid_, nullptr, 0);
   pid_ = -1;
 }
 
 int PolicyProcess::terminate() {
-  test::signal_process(pid_, SIGTERM);
+  swage::test::signal_process(pid_, SIGTERM);
   int status = 0;
   waitpid(pid_, &status, 0);
   pid_ = -1;
