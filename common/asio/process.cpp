@@ -29,7 +29,11 @@ Prepared prepare(const ProcessSpec& spec) {
   Prepared out;
   for (const auto& arg : spec.argv) out.argv.push_back(const_cast<char*>(arg.c_str()));
   out.argv.push_back(nullptr);
-  for (const auto& [key, value] : spec.env) out.env_text.push_back(key + "=" + value);
+  for (const auto& [key, value] : spec.env) {
+    auto& text = out.env_text.emplace_back(key);
+    text += '=';
+    text += value;
+  }
   for (auto& text : out.env_text) out.env.push_back(text.data());
   out.env.push_back(nullptr);
   return out;
@@ -80,8 +84,8 @@ bool place_descriptors(const ProcessSpec& spec) {
 
 class PidfdProcess final : public Process {
  public:
-  PidfdProcess(asio::any_io_executor strand, pid_t pid, int pidfd)
-      : pid_(pid), pidfd_(std::move(strand), pidfd) {}
+  PidfdProcess(const asio::any_io_executor& strand, pid_t pid, int pidfd)
+      : pid_(pid), pidfd_(strand, pidfd) {}
 
   PidfdProcess(const PidfdProcess&) = delete;
   PidfdProcess& operator=(const PidfdProcess&) = delete;

@@ -65,7 +65,7 @@ void Election::observed(const std::optional<LeaseRecord>& record, TimePoint now)
 
 std::optional<Election::Write> Election::next(TimePoint now) {
   if (!known_ || must_read_ || lost_) return std::nullopt;
-  if (leading_) {
+  if (leading_ && record_) {
     if (now < renew_at_) return std::nullopt;
     return Write{*record_, false};
   }

@@ -12,7 +12,7 @@ constexpr int kWatchSpread = 300;
 }  // namespace
 
 Reflection::Step Reflection::next(double random) {
-  if (wait_) return Wait{*std::exchange(wait_, std::nullopt)};
+  if (const auto wait = std::exchange(wait_, std::nullopt)) return Wait{*wait};
   if (!watching_) return List{token_.empty() ? from_ : "", token_};
   return Watch{seen_,
                std::chrono::seconds(kShortestWatch + static_cast<int>(random * kWatchSpread))};

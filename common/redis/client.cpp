@@ -57,7 +57,7 @@ Task<RedisReply> RedisClient::command(std::vector<std::string> arguments, TimePo
   call->limit.expires_at(deadline);
   boost::system::error_code woken;
   co_await call->limit.async_wait(asio::redirect_error(asio::use_awaitable, woken));
-  if (call->reply) co_return std::move(*call->reply);
+  if (auto& reply = call->reply) co_return std::move(*reply);
   if (call->written)
     co_return tl::unexpected(RedisError{RedisErrc::unanswered, "no reply in time"});
   std::erase(unsent_, call);

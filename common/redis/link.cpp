@@ -145,7 +145,7 @@ Task<RedisReply> RedisLink::read() {
   for (;;) {
     auto next = decoder_.next();
     if (!next) co_return tl::unexpected(next.error());
-    if (next->has_value()) co_return std::move(**next);
+    if (auto& value = *next) co_return std::move(*value);
     if (closed_) co_return tl::unexpected(unreachable("read", "closed"));
     error_code failed;
     const auto count = co_await socket_.async_read_some(

@@ -132,6 +132,7 @@ std::vector<DesiredPod> LocalLayout::desired_pods() const {
 
 std::vector<std::string> LocalLayout::policy_addresses() const {
   std::vector<std::string> out;
+  out.reserve(static_cast<std::size_t>(file_.run.policy_replicas));
   for (int i = 0; i < file_.run.policy_replicas; ++i)
     out.push_back(address_of(name_ + "-policy-" + std::to_string(i)));
   return out;

@@ -136,7 +136,7 @@ OutDirectory::~OutDirectory() {
 }
 
 Result<fs::path, OutError> OutDirectory::secret(const std::string& name) {
-  const auto file = root_ / "secrets" / name;
+  auto file = root_ / "secrets" / name;
   std::error_code failed;
   if (!fs::exists(file, failed)) {
     const auto written = write_file_durably(file, to_hex(random_bytes(32)), 0600);

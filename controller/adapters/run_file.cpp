@@ -50,9 +50,9 @@ class RunFileReader {
   Result<RunFile, ConfigError> finish() {
     if (!run_ && error_.complaints.empty())
       complain_at(1, "holds no TrainingRun; see examples/quickstart.yaml");
-    if (run_ && !pool_) make_pool();
-    if (run_ && pool_) check_pair();
-    if (!error_.complaints.empty()) return tl::unexpected(std::move(error_));
+    if (run_ && !pool_) pool_ = pool_for(*run_);
+    if (run_ && pool_) check_pair(*run_, *pool_);
+    if (!error_.complaints.empty() || !run_ || !pool_) return tl::unexpected(std::move(error_));
     out_.run = std::move(*run_);
     out_.pool = std::move(*pool_);
     return std::move(out_);
@@ -63,29 +63,29 @@ class RunFileReader {
     error_.complaints.push_back(file_ + ":" + std::to_string(line) + ": " + what);
   }
 
-  void make_pool() {
+  ProfilingPool pool_for(const TrainingRun& run) {
     ProfilingPool pool;
-    pool.name = run_->evaluation.pool.name;
-    pool.space = run_->evaluation.pool.space;
-    pool.device_kind = run_->device_kind;
+    pool.name = run.evaluation.pool.name;
+    pool.space = run.evaluation.pool.space;
+    pool.device_kind = run.device_kind;
     pool.scaling.mode = ScalingMode::fixed;
     pool.scaling.max_replicas = 1;
     pool.replicas = 1;
     out_.notices.push_back("no ProfilingPool in " + file_ + ": a Fixed one of size 1, " +
                            pool.full_name() + ", is made");
-    pool_ = std::move(pool);
+    return pool;
   }
 
-  void check_pair() {
-    const auto& ref = run_->evaluation.pool;
-    if (ref.name != pool_->name || ref.space != pool_->space)
+  void check_pair(const TrainingRun& run, const ProfilingPool& pool) {
+    const auto& ref = run.evaluation.pool;
+    if (ref.name != pool.name || ref.space != pool.space)
       complain_at(pool_line_, "spec.evaluation.poolRef names " + ref.space + "." + ref.name +
-                                  ", but the ProfilingPool of this file is " + pool_->full_name());
-    if (run_->device_kind != pool_->device_kind)
+                                  ", but the ProfilingPool of this file is " + pool.full_name());
+    if (run.device_kind != pool.device_kind)
       complain_at(kind_line_, std::string("spec.deviceKind is ") +
-                                  device_kind_name(run_->device_kind) +
+                                  device_kind_name(run.device_kind) +
                                   ", but that of the ProfilingPool is " +
-                                  device_kind_name(pool_->device_kind) + "; make them equal");
+                                  device_kind_name(pool.device_kind) + "; make them equal");
   }
 
   std::string file_;

@@ -168,6 +168,22 @@ Outcome check_sampling(const Trajectory& t, const AdmissionRules& rules) {
   return std::nullopt;
 }
 
+/// The first thing wrong with a trajectory that claims to be whole.
+std::optional<Rejection> check_content(const Trajectory& t, const AdmissionRules& rules,
+                                       const PublishedVersions& versions) {
+  if (t.use == Use::none) return malformed("use is missing");
+  if (auto wrong = check_arrays(t, rules)) return wrong;
+  if (auto wrong = check_turns(t)) return wrong;
+  if (auto wrong = check_stop(t)) return wrong;
+  if (auto wrong = check_model(t, rules)) return wrong;
+  if (t.use == Use::ppo) {
+    if (auto wrong = check_logprobs(t)) return wrong;
+    if (auto wrong = check_sampling(t, rules)) return wrong;
+    if (auto wrong = check_versions(t, versions)) return wrong;
+  }
+  return check_verdict(t, rules);
+}
+
 }  // namespace
 
 std::string_view to_string(RejectCode code) {
@@ -200,23 +216,10 @@ Admission admit(const Trajectory& t, const AdmissionRules& rules,
                 const PublishedVersions& versions) {
   Admission out;
   out.use = t.use;
-  if ((out.rejection = check_identity(t, rules))) return out;
-  if (!t.infrastructure_failure.empty()) return out;
-  if (t.use == Use::none) {
-    out.rejection = malformed("use is missing");
-    return out;
-  }
-  if ((out.rejection = check_arrays(t, rules))) return out;
-  if ((out.rejection = check_turns(t))) return out;
-  if ((out.rejection = check_stop(t))) return out;
-  if ((out.rejection = check_model(t, rules))) return out;
-  if (t.use == Use::ppo) {
-    if ((out.rejection = check_logprobs(t))) return out;
-    if ((out.rejection = check_sampling(t, rules))) return out;
-    if ((out.rejection = check_versions(t, versions))) return out;
-    out.use = admitted_use(t);
-  }
-  out.rejection = check_verdict(t, rules);
+  out.rejection = check_identity(t, rules);
+  if (out.rejection || !t.infrastructure_failure.empty()) return out;
+  out.rejection = check_content(t, rules, versions);
+  if (!out.rejection && t.use == Use::ppo) out.use = admitted_use(t);
   return out;
 }
 

@@ -93,10 +93,11 @@ std::vector<GuardEvent> Guardrails::observe(const GuardInput& input) {
   if (state_.cooldown > 0) --state_.cooldown;
   std::vector<GuardEvent> events;
   for (std::size_t i = 0; i < kSignals; ++i) {
-    if (!values[i]) continue;
+    const auto& measured = values[i];
+    if (!measured) continue;
     const auto signal = static_cast<Signal>(i);
     const auto& limits = kTable[i];
-    const double value = *values[i];
+    const double value = *measured;
     auto& seen = state_.signals[i];
     const bool low =
         signal == Signal::entropy_spike && switches_.low_entropy && value < kLowEntropy;

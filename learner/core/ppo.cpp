@@ -100,6 +100,7 @@ PpoTargets ppo_targets(std::span<const Trajectory* const> trajectories,
   const bool has_critic = learning.advantage != AdvantageKind::group;
   if (has_critic) {
     std::vector<std::vector<double>> returns;
+    returns.reserve(estimates.size());
     for (const auto& e : estimates) returns.push_back(e.returns);
     out.explained_variance =
         explained_variance(joined(returns), joined(values), most_equal(rewards));
@@ -149,6 +150,7 @@ std::vector<std::vector<double>> spread_weights(std::span<const Sequence> sequen
   for (const auto& s : sequences) lengths.push_back(s.positions.size());
   const auto weights = token_weights(lengths, mode, context);
   std::vector<std::vector<double>> out;
+  out.reserve(sequences.size());
   for (std::size_t i = 0; i < sequences.size(); ++i)
     out.emplace_back(sequences[i].positions.size(), weights[i]);
   return out;

@@ -53,7 +53,7 @@ class RemoteLearner final : public LearnerClient {
     unsent_.push_back(parcel);
     work_.notify();
     while (!parcel->delivery && !stop.stopping()) co_await parcel->answered.wait(stop);
-    if (parcel->delivery) co_return *parcel->delivery;
+    if (const auto& delivery = parcel->delivery) co_return *delivery;
     parcel->abandoned = true;
     std::erase(unsent_, parcel);
     co_return tl::unexpected(DeliveryErrc::unanswered);

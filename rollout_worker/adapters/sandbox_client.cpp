@@ -99,7 +99,7 @@ class RemoteSandbox final : public SandboxSession {
   Task<> read_events() {
     while (auto message = co_await call_.read()) {
       auto event = from_wire(std::move(*message));
-      if (event && listener_) listener_(std::move(*event));
+      if (event && listener_) listener_(std::move(event));
     }
     orders_.close();
     lost_ = listener_ != nullptr;  // nobody has asked for the end

@@ -65,12 +65,12 @@ class GxxCompileService final : public CompileService {
                                                            StopSource& stop) {
     if (auto ready = examine(); !ready) co_return Failed(ready.error());
     CompileOutcome outcome;
-    outcome.record.toolchain = facts_->name;
+    outcome.record.toolchain = facts_.name;
     if (const auto fits = check_bundle_files(files); !fits) {
       outcome.diagnostics = fits.error() + "\n";
       co_return outcome;
     }
-    const auto plan = plan_compilation(files, settings_.toolchain.cxx, facts_->id);
+    const auto plan = plan_compilation(files, settings_.toolchain.cxx, facts_.id);
     if (!plan) {
       outcome.diagnostics = plan.error() + "\n";
       co_return outcome;
@@ -90,11 +90,12 @@ class GxxCompileService final : public CompileService {
 
   /// Finds the toolchain, once.
   Done examine() {
-    if (facts_) return {};
+    if (examined_) return {};
     if (auto made = cache_.make_directories(); !made) return no_space(made.error().message);
     auto facts = examine_toolchain(settings_.toolchain);
     if (!facts) return Failed({CompileErrc::toolchain_missing, facts.error()});
     facts_ = std::move(*facts);
+    examined_ = true;
     return {};
   }
 
@@ -159,10 +160,10 @@ class GxxCompileService final : public CompileService {
     CompilerRun run{unit.argv, scratch.source(),      scratch.output(), {}, {},
                     false,     settings_.object_limit};
     run.torch = unit.kind == CompileUnit::Kind::binding;
-    if (run.torch) run.headers = cache_.header_place(facts_->id);
+    if (run.torch) run.headers = cache_.header_place(facts_.id);
     const auto start = clock_.now();
     auto end =
-        co_await run_compiler(strand_, clock_, host_, settings_, *facts_, std::move(run), stop);
+        co_await run_compiler(strand_, clock_, host_, settings_, facts_, std::move(run), stop);
     budget.left -= clock_.now() - start;
     if (!end) {
       state.object = Failed(end.error());
@@ -196,16 +197,18 @@ class GxxCompileService final : public CompileService {
     if (!slot) co_return stopped_or_full(stop);
     Scratch scratch(settings_.scratch_directory);
     std::vector<WorkFile> objects;
+    objects.reserve(states.size());
     for (const auto& state : states)
       objects.push_back({std::to_string(objects.size()) + ".o", 0644, state.object->content});
     std::vector<const WorkFile*> pointers;
+    pointers.reserve(objects.size());
     for (const auto& object : objects) pointers.push_back(&object);
     if (const auto laid = scratch.lay(pointers); !laid) co_return no_space(laid.error().message);
     CompilerRun run{
-        plan.link_argv, scratch.source(),      scratch.output(), {}, cache_.stub_place(facts_->id),
+        plan.link_argv, scratch.source(),      scratch.output(), {}, cache_.stub_place(facts_.id),
         false,          settings_.object_limit};
     auto end =
-        co_await run_compiler(strand_, clock_, host_, settings_, *facts_, std::move(run), stop);
+        co_await run_compiler(strand_, clock_, host_, settings_, facts_, std::move(run), stop);
     if (!end) co_return Failed(end.error());
     CachedObject library{made_file(scratch.output() / "cuda_extension.so"), outcome.diagnostics};
     outcome.diagnostics = tidy_diagnostics(outcome.diagnostics + end->diagnostics);
@@ -226,7 +229,7 @@ class GxxCompileService final : public CompileService {
     const auto summary = read_elf(library);
     if (!summary) return tl::unexpected(summary.error());
     std::vector<std::string> known;
-    const auto text = read_file(cache_.symbol_file(facts_->id)).value_or("");
+    const auto text = read_file(cache_.symbol_file(facts_.id)).value_or("");
     for (std::size_t at = 0; at < text.size();) {
       const auto end = text.find('\n', at);
       known.push_back(text.substr(at, end - at));
@@ -237,19 +240,19 @@ class GxxCompileService final : public CompileService {
 
   /// Makes precompiled header, stubs and symbol list, once for all users of the header directory.
   Task<Done> prepare_headers(StopSource& stop) {
-    if (headers_ready_ || cache_.headers_complete(facts_->id)) {
+    if (headers_ready_ || cache_.headers_complete(facts_.id)) {
       headers_ready_ = true;
       co_return Done{};
     }
     const auto lock = co_await FileLock::acquire({cache_.header_lock()}, clock_, stop);
     if (!lock) co_return stopped_or_full(stop);
-    if (cache_.headers_complete(facts_->id)) co_return Done{};
+    if (cache_.headers_complete(facts_.id)) co_return Done{};
     if (auto made = co_await make_header(stop); !made) co_return made;
     if (auto made = co_await make_stubs(stop); !made) co_return made;
-    if (const auto wrote = write_known_symbols(settings_.toolchain, cache_.symbol_file(facts_->id));
+    if (const auto wrote = write_known_symbols(settings_.toolchain, cache_.symbol_file(facts_.id));
         !wrote)
       co_return Failed({CompileErrc::toolchain_missing, wrote.error()});
-    cache_.mark_headers_complete(facts_->id);
+    cache_.mark_headers_complete(facts_.id);
     headers_ready_ = true;
     co_return Done{};
   }
@@ -258,7 +261,7 @@ class GxxCompileService final : public CompileService {
     const auto slot = co_await FileLock::acquire(cache_.slots(), clock_, stop);
     if (!slot) co_return stopped_or_full(stop);
     Scratch scratch(settings_.scratch_directory);
-    const auto place = cache_.header_place(facts_->id);
+    const auto place = cache_.header_place(facts_.id);
     std::error_code ignored;
     fs::create_directories(place, ignored);
     const auto wrote = write_file_durably(place / "binding.hpp", kBindingHeader);
@@ -273,7 +276,7 @@ class GxxCompileService final : public CompileService {
                     settings_.header_limit};
     run.makes_header = true;
     const auto end =
-        co_await run_compiler(strand_, clock_, host_, settings_, *facts_, std::move(run), stop);
+        co_await run_compiler(strand_, clock_, host_, settings_, facts_, std::move(run), stop);
     if (!end) co_return Failed(end.error());
     if (!end->ok)
       co_return Failed({CompileErrc::toolchain_missing,
@@ -300,9 +303,9 @@ class GxxCompileService final : public CompileService {
                       false,
                       settings_.object_limit};
       const auto end =
-          co_await run_compiler(strand_, clock_, host_, settings_, *facts_, std::move(run), stop);
+          co_await run_compiler(strand_, clock_, host_, settings_, facts_, std::move(run), stop);
       if (!end) co_return Failed(end.error());
-      const auto place = cache_.stub_place(facts_->id);
+      const auto place = cache_.stub_place(facts_.id);
       std::error_code ignored;
       fs::create_directories(place, ignored);
       if (const auto moved = move_file(scratch.output() / file, place / file); !moved)
@@ -316,7 +319,8 @@ class GxxCompileService final : public CompileService {
   HostFacts host_;
   CompileSettings settings_;
   ObjectCache cache_;
-  std::optional<ToolchainFacts> facts_;
+  ToolchainFacts facts_;  // once examined
+  bool examined_ = false;
   bool headers_ready_ = false;
 };
 

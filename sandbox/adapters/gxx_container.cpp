@@ -31,21 +31,21 @@ std::string host_path(std::string argument, const CompilerRun& run, const Toolch
   return argument;
 }
 
-/// Without a container the other user could not reach our directories.
-bool switches_user(const HostFacts& host, const CompileSettings& settings) {
-  return host.root && host.containers && settings.compile_uid.has_value();
+/// The user that compiles, where it is another than ours. Without a container it could not reach
+/// our directories.
+std::optional<uid_t> other_user(const HostFacts& host, const CompileSettings& settings) {
+  return host.root && host.containers ? settings.compile_uid : std::nullopt;
 }
 
-std::vector<std::string> limited(const CompilerRun& run, const CompileSettings& settings,
-                                 bool switch_user) {
+std::vector<std::string> limited(const CompilerRun& run, std::optional<uid_t> user) {
   ProcessLimits limits;
   limits.address_bytes = std::uint64_t{8} << 30;
   limits.file_bytes = std::uint64_t{run.makes_header ? 2048U : 256U} << 20;
   limits.cpu_seconds = static_cast<std::uint64_t>(run.limit.count());
   limits.processes = 64;
   std::vector<std::string> argv;
-  if (switch_user) {
-    const auto id = std::to_string(*settings.compile_uid);
+  if (user) {
+    const auto id = std::to_string(*user);
     argv = {"/usr/bin/setpriv", "--reuid=" + id,   "--regid=" + id,
             "--clear-groups",   "--inh-caps=-all", "--ambient-caps=-all"};
   }
@@ -55,8 +55,8 @@ std::vector<std::string> limited(const CompilerRun& run, const CompileSettings& 
 
 std::vector<std::string> command_line(const HostFacts& host, const CompileSettings& settings,
                                       const ToolchainFacts& facts, const CompilerRun& run) {
-  const bool switch_user = switches_user(host, settings);
-  auto argv = limited(run, settings, switch_user);
+  const auto user = other_user(host, settings);
+  auto argv = limited(run, user);
   if (!host.containers) {
     for (const auto& argument : run.argv)
       argv.push_back(host_path(argument, run, settings.toolchain, facts));
@@ -66,7 +66,7 @@ std::vector<std::string> command_line(const HostFacts& host, const CompileSettin
   ContainerSpec spec;
   spec.bwrap = host.bwrap;
   spec.user_namespace = !host.root;
-  spec.may_switch_user = switch_user;
+  spec.may_switch_user = user.has_value();
   spec.working_directory = kSourcePlace;
   spec.command = std::move(argv);
   using Kind = Mount::Kind;
@@ -102,8 +102,8 @@ Task<Result<CompilerEnd, CompileError>> run_compiler(asio::any_io_executor stran
   spec.working_directory = run.source;
   const auto log = run.output.parent_path() / (run.output.filename().string() + ".log");
   spec.log = log;
-  if (switches_user(host, settings) &&
-      ::chown(run.output.c_str(), *settings.compile_uid, *settings.compile_uid) != 0)
+  if (const auto user = other_user(host, settings);
+      user && ::chown(run.output.c_str(), *user, *user) != 0)
     co_return Failed({CompileErrc::no_space, "cannot give " + run.output.string() + " away"});
   auto process = Process::start(strand, spec);
   if (!process) co_return Failed({CompileErrc::toolchain_missing, process.error().message});

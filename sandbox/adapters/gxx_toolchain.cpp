@@ -28,6 +28,7 @@ std::optional<std::string> output_of(std::vector<std::string> argv) {
   std::array<int, 2> pipe{};
   if (::pipe2(pipe.data(), O_CLOEXEC) != 0) return std::nullopt;
   std::vector<char*> pointers;
+  pointers.reserve(argv.size() + 1);
   for (auto& argument : argv) pointers.push_back(argument.data());
   pointers.push_back(nullptr);
   posix_spawn_file_actions_t actions;
@@ -63,15 +64,16 @@ Result<ToolchainFacts, std::string> examine_toolchain(const Toolchain& toolchain
                    "; set toolchain.torch_directory to the wheel's torch folder");
   const auto include = output_of({toolchain.python.string(), "-I", "-c",
                                   "import sysconfig; print(sysconfig.get_paths()['include'])"});
-  const auto python_version = read_file(fs::path(include.value_or("/nowhere")) / "patchlevel.h");
-  if (!python_version || !fs::exists(fs::path(*include) / "Python.h"))
+  const fs::path headers = include.value_or("/nowhere");
+  const auto python_version = read_file(headers / "patchlevel.h");
+  if (!python_version || !fs::exists(headers / "Python.h"))
     return Missing("the interpreter " + toolchain.python.string() +
                    " does not run or has no headers; set toolchain.python, or install python3-dev");
   ToolchainFacts facts;
   facts.name = fs::path(toolchain.cxx).filename().string() + " " + *version;
   facts.id = sha256_hex(facts.name + "\n" + *torch_version + "\n" + *python_version + "\n" +
                         std::string(kBindingHeader));
-  facts.python_include = *include;
+  facts.python_include = headers;
   return facts;
 }
 
@@ -80,8 +82,9 @@ Result<void, std::string> write_known_symbols(const Toolchain& toolchain, const 
   for (const auto& library : torch_libraries()) {
     const auto path = toolchain.torch_directory / "lib" / ("lib" + library + ".so");
     const MappedFile mapped(path);
-    if (!mapped.bytes()) return tl::unexpected("cannot read " + path.string());
-    auto summary = read_elf(*mapped.bytes());
+    const auto bytes = mapped.bytes();
+    if (!bytes) return tl::unexpected("cannot read " + path.string());
+    auto summary = read_elf(*bytes);
     if (!summary) return tl::unexpected(path.string() + ": " + summary.error());
     names.insert(names.end(), std::make_move_iterator(summary->exported.begin()),
                  std::make_move_iterator(summary->exported.end()));

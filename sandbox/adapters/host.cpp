@@ -43,6 +43,7 @@ Ran run(const std::vector<std::string>& argv) {
   std::array<int, 2> pipe{};
   if (::pipe2(pipe.data(), O_CLOEXEC) != 0) return {};
   std::vector<char*> pointers;
+  pointers.reserve(argv.size() + 1);
   for (const auto& argument : argv) pointers.push_back(const_cast<char*>(argument.c_str()));
   pointers.push_back(nullptr);
   const pid_t child = ::fork();

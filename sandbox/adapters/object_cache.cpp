@@ -96,6 +96,7 @@ fs::path ObjectCache::lock_of(const std::string& key) const {
 
 std::vector<fs::path> ObjectCache::slots() const {
   std::vector<fs::path> out;
+  out.reserve(slots_);
   for (unsigned i = 0; i < slots_; ++i)
     out.push_back(directory_ / "locks" / ("slot-" + std::to_string(i)));
   return out;

@@ -119,7 +119,9 @@ void walk_below(int fd, const std::string& prefix, int depth, std::size_t& left,
     --left;
     struct stat status{};
     if (::fstatat(::dirfd(stream.get()), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) continue;
-    const auto path = prefix.empty() ? name : prefix + "/" + name;
+    std::string path = prefix;
+    if (!path.empty()) path += '/';
+    path += name;
     if (S_ISREG(status.st_mode)) visit(::dirfd(stream.get()), name.c_str(), path, status);
     if (!S_ISDIR(status.st_mode) || depth == 0) continue;
     const int below = ::openat(::dirfd(stream.get()), name.c_str(),

@@ -37,6 +37,7 @@ namespace {
 
 std::vector<char*> pointers(std::vector<std::string>& texts) {
   std::vector<char*> out;
+  out.reserve(texts.size() + 1);
   for (auto& text : texts) out.push_back(text.data());
   out.push_back(nullptr);
   return out;
@@ -93,7 +94,12 @@ Result<std::shared_ptr<ShellJob>, std::string> ShellJobs::start(
     const std::filesystem::path& working_directory) {
   auto arguments = argv;
   std::vector<std::string> variables;
-  for (const auto& [key, value] : environment) variables.push_back(key + "=" + value);
+  variables.reserve(environment.size());
+  for (const auto& [key, value] : environment) {
+    auto& variable = variables.emplace_back(key);
+    variable += '=';
+    variable += value;
+  }
   const auto argument_pointers = pointers(arguments);
   const auto variable_pointers = pointers(variables);
   std::array<int, 2> pipe{};

@@ -34,7 +34,9 @@ std::optional<std::uint64_t> span_elements(const TensorSpec& spec) {
   for (std::size_t i = 0; i < spec.shape.size(); ++i) {
     const auto step = bounded_product(static_cast<std::uint64_t>(spec.shape[i] - 1),
                                       static_cast<std::uint64_t>(spec.stride[i]));
-    if (!step || (last += *step) > kMost) return std::nullopt;
+    if (!step) return std::nullopt;
+    last += *step;
+    if (last > kMost) return std::nullopt;
   }
   return last + 1;
 }

@@ -8,20 +8,20 @@
 namespace swage::lease {
 
 LeaseScripts::LeaseScripts()
-    : acquire(script_sources::k_acquire),
-      cancel(script_sources::k_cancel),
-      cleared(script_sources::k_cleared),
-      forget(script_sources::k_forget),
-      heartbeat(script_sources::k_heartbeat),
-      inspect(script_sources::k_inspect),
-      install(script_sources::k_install),
-      poll(script_sources::k_poll),
-      register_gpu(script_sources::k_register),
-      release(script_sources::k_release),
-      renew(script_sources::k_renew),
-      requalify(script_sources::k_requalify),
-      snapshot(script_sources::k_snapshot),
-      sweep(script_sources::k_sweep) {}
+    : acquire(script_sources::kAcquire),
+      cancel(script_sources::kCancel),
+      cleared(script_sources::kCleared),
+      forget(script_sources::kForget),
+      heartbeat(script_sources::kHeartbeat),
+      inspect(script_sources::kInspect),
+      install(script_sources::kInstall),
+      poll(script_sources::kPoll),
+      register_gpu(script_sources::kRegister),
+      release(script_sources::kRelease),
+      renew(script_sources::kRenew),
+      requalify(script_sources::kRequalify),
+      snapshot(script_sources::kSnapshot),
+      sweep(script_sources::kSweep) {}
 
 const LeaseScripts& lease_scripts() {
   static const LeaseScripts kScripts;

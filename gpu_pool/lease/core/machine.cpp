@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "common/base/check.hpp"
+#include "common/base/present.hpp"
 
 namespace swage::lease {
 namespace {
@@ -43,7 +44,7 @@ void Machine::seen_gpu(const std::string& gpu) {
 std::string Machine::member(const std::string& id, const RequestRecord& r) {
   std::array<char, 24> rank{};
   std::snprintf(rank.data(), rank.size(), "%016lld",
-                static_cast<long long>(r.enqueued + kAgeing[static_cast<std::size_t>(r.cls)]));
+                static_cast<long long>(r.enqueued) + kAgeing[static_cast<std::size_t>(r.cls)]);
   return r.run + "|" + rank.data() + "|" + id;
 }
 
@@ -209,20 +210,19 @@ bool Machine::hand_on(const std::string& gpu, const std::set<std::string>& here,
   for (int i = 0; i < (confirmed() ? kTries : 0); ++i) {
     const auto run = next_run();
     if (!run) break;
-    const auto id = first_of(*run);
-    check(id.has_value(), "an eligible run has a waiting request");
-    const auto& r = q_.requests[*id];
-    const bool told = here.contains(*id);
+    const auto id = present(first_of(*run), "an eligible run has a waiting request");
+    const auto& r = q_.requests[id];
+    const bool told = here.contains(id);
     if (told || listens_(r.client)) {
       if (!told) {
         const Token token{q_.meta.epoch, q_.meta.counter + 1};
-        mailed_.push_back({r.client, {*id, gpu, q_.gpus[gpu].address, token, true, 0}});
+        mailed_.push_back({r.client, {id, gpu, q_.gpus[gpu].address, token, true, 0}});
       }
-      dequeue(*id);
-      grant(*id, gpu, told ? state : RequestState::granted);
+      dequeue(id);
+      grant(id, gpu, told ? state : RequestState::granted);
       return true;
     }
-    park(*id);
+    park(id);
   }
   auto& g = q_.gpus[gpu];
   if (g.state != "idle") g.since = now_;

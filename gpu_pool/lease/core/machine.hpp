@@ -91,7 +91,7 @@ class Machine {
   void time_out(std::uint32_t limit, SweepCounts& counts);
   void quarantine_slow(SweepCounts& counts);
   void register_lease(const Registration& registration, bool new_boot, bool& restored);
-  void restore(const Registration& registration);
+  void restore(const Registration& registration, const RunningLease& running);
   std::optional<std::string> first_of(const std::string& run) const;
   std::optional<std::string> next_run() const;
   std::optional<std::string> latest_free() const;

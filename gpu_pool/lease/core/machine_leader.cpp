@@ -10,6 +10,7 @@ tl::unexpected<LeaseErrc> fail(LeaseErrc code) { return tl::unexpected(code); }
 
 std::vector<std::string> keys_of(const auto& map) {
   std::vector<std::string> keys;
+  keys.reserve(map.size());
   for (const auto& [key, value] : map) keys.push_back(key);
   return keys;
 }
@@ -23,6 +24,7 @@ std::vector<std::string> due_by(const std::map<std::string, Micros>& set, Micros
   std::sort(found.begin(), found.end());
   if (found.size() > limit) found.resize(limit);
   std::vector<std::string> names;
+  names.reserve(found.size());
   for (auto& [when, name] : found) names.push_back(std::move(name));
   return names;
 }

@@ -64,7 +64,7 @@ void Machine::register_lease(const Registration& registration, bool new_boot, bo
       hand_on(gpu);
     }
   } else if (running && find(running->request.str()) == nullptr && !ended(running->request.str())) {
-    restore(registration);
+    restore(registration, *running);
     restored = true;
   } else if (running) {
     take_back();
@@ -73,9 +73,8 @@ void Machine::register_lease(const Registration& registration, bool new_boot, bo
   }
 }
 
-void Machine::restore(const Registration& registration) {
+void Machine::restore(const Registration& registration, const RunningLease& running) {
   const std::string& gpu = registration.gpu.str();
-  const auto& running = *registration.running;
   const auto known = q_.runs.find(running.run.str());
   RunRecord run = known == q_.runs.end() ? RunRecord{} : known->second;
   run.in_use += 1;

@@ -5,7 +5,10 @@ set(text "#include \"gpu_pool/lease/adapters/script_sources.hpp\"\n\nnamespace s
 foreach(name acquire cancel cleared forget heartbeat inspect install poll register release renew
              requalify snapshot sweep)
   file(READ ${SCRIPTS}/${name}.lua body)
-  string(APPEND text "const char* const k_${name} = R\"lua(${prelude}\n${body})lua\";\n")
+  string(SUBSTRING ${name} 0 1 first)
+  string(TOUPPER ${first} first)
+  string(SUBSTRING ${name} 1 -1 rest)
+  string(APPEND text "const char* const k${first}${rest} = R\"lua(${prelude}\n${body})lua\";\n")
 endforeach()
 string(APPEND text "}  // namespace swage::lease::script_sources\n")
 file(WRITE ${OUT} "${text}")

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "common/base/digest.hpp"
+#include "common/base/present.hpp"
 #include "sandbox/api/bundle.hpp"
 #include "swage/v1/bundle.pb.h"
 
@@ -84,7 +85,7 @@ Result<EvaluationCall, std::string> call_from(const v1::EvaluateStart& start,
   work.pool = pool;
   work.epoch = call.token.epoch;
   work.counter = call.token.counter;
-  work.mode = *mode_from(start.mode());
+  work.mode = present(mode_from(start.mode()), "complaint() knows the modes");
   work.task_id = start.task().id();
   work.task_source = start.task().source();
   work.task_digest = start.task().digest();

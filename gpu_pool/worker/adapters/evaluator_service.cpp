@@ -93,13 +93,13 @@ Task<grpc::Status> EvaluatorService::write_all(Stream stream,
     const bool ok = co_await stream.write(progress_message(*progress));
     if (!ok) break;
   }
-  if (!evaluation->ending()) co_return grpc::Status::CANCELLED;
-  if (const auto* lost = std::get_if<Lost>(&*evaluation->ending())) co_return status_of(*lost);
-  if (const auto* refused = std::get_if<Refused>(&*evaluation->ending())) {
+  const auto& ending = evaluation->ending();
+  if (!ending) co_return grpc::Status::CANCELLED;
+  if (const auto* lost = std::get_if<Lost>(&*ending)) co_return status_of(*lost);
+  if (const auto* refused = std::get_if<Refused>(&*ending)) {
     std::ignore = co_await stream.write(refused_message(*refused));
   } else {
-    std::ignore = co_await stream.write(
-        verdict_message(std::get<judge::JudgeOutcome>(*evaluation->ending())));
+    std::ignore = co_await stream.write(verdict_message(std::get<judge::JudgeOutcome>(*ending)));
   }
   co_return grpc::Status::OK;
 }

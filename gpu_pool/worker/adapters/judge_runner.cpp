@@ -169,14 +169,14 @@ Task<Returned> ProcessJudgeRunner::listen(PacketSocket& socket,
     const auto news = judge::decode_news(packet->text);
     if (!news) break;
     auto& given = packet->descriptors;
-    if (news->kind == SessionNews::Kind::progress) progress(news->progress);
-    if (news->kind == SessionNews::Kind::facts && given.size() == 2) {
+    if (news->kind == SessionNews::Kind::progress) {
+      progress(news->progress);
+    } else if (news->kind == SessionNews::Kind::facts && given.size() == 2) {
       out.facts = std::move(given[0]);
       out.state = std::move(given[1]);
-    }
-    if (news->kind == SessionNews::Kind::keep && given.size() == judge::kHostDescriptors)
+    } else if (news->kind == SessionNews::Kind::keep && given.size() == judge::kHostDescriptors) {
       out.hosts.push_back({news->host, std::move(given)});
-    if (news->kind == SessionNews::Kind::verdict && given.size() == 1) {
+    } else if (news->kind == SessionNews::Kind::verdict && given.size() == 1) {
       auto bytes = read_memory_file(given[0], kMaxVerdict);
       if (bytes) out.verdict = std::move(*bytes);
     }

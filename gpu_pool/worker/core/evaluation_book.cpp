@@ -32,7 +32,8 @@ EvaluationBook::Answer EvaluationBook::accept(lease::Token token, const lease::R
     case Fence::Answer::duplicate:
       return Answer::duplicate;
     case Fence::Answer::attach:
-      if (current_->ended && now - *current_->ended > kKeepVerdict) return Answer::stale;
+      if (current_ && current_->ended && now - *current_->ended > kKeepVerdict)
+        return Answer::stale;
       extend(token, valid_for, now);
       return Answer::attach;
     case Fence::Answer::start:
@@ -43,39 +44,44 @@ EvaluationBook::Answer EvaluationBook::accept(lease::Token token, const lease::R
 }
 
 void EvaluationBook::extend(lease::Token token, Duration valid_for, TimePoint now) {
-  if (!open() || current_->token != token) return;
-  current_->lease_ends = std::max(current_->lease_ends, now + valid_for);
+  auto* const at = open_one();
+  if (at == nullptr || at->token != token) return;
+  at->lease_ends = std::max(at->lease_ends, now + valid_for);
 }
 
 void EvaluationBook::judging(judge::Mode mode, TimePoint now) {
-  if (open()) current_->limit = now + time_limit(mode);
+  if (auto* const at = open_one()) at->limit = now + time_limit(mode);
 }
 
 void EvaluationBook::ended(TimePoint now) {
-  if (open()) current_->ended = now;
+  if (auto* const at = open_one()) at->ended = now;
 }
 
 TimePoint EvaluationBook::next_check() const {
-  return open() ? std::min(current_->lease_ends, current_->limit) : TimePoint::max();
+  const auto* const at = open_one();
+  return at != nullptr ? std::min(at->lease_ends, at->limit) : TimePoint::max();
 }
 
 std::optional<EvaluationBook::Overdue> EvaluationBook::overdue(TimePoint now) const {
-  if (!open()) return std::nullopt;
-  if (now >= current_->lease_ends) return Overdue::lease;
-  if (now >= current_->limit) return Overdue::time_limit;
+  const auto* const at = open_one();
+  if (at == nullptr) return std::nullopt;
+  if (now >= at->lease_ends) return Overdue::lease;
+  if (now >= at->limit) return Overdue::time_limit;
   return std::nullopt;
 }
 
 bool EvaluationBook::clear(lease::Token token) {
   fence_.clear(token);
-  return open() && current_->token <= token;
+  const auto* const at = open_one();
+  return at != nullptr && at->token <= token;
 }
 
 bool EvaluationBook::registered(lease::Token newest, bool restored,
                                 std::optional<lease::Token> reported) {
   if (restored) return false;
   fence_.registered(newest);
-  return open() && reported && current_->token == *reported;
+  const auto* const at = open_one();
+  return at != nullptr && reported && at->token == *reported;
 }
 
 }  // namespace swage::worker

@@ -37,7 +37,7 @@ class EvaluationBook {
   bool registered(lease::Token newest, bool restored, std::optional<lease::Token> reported);
   void drain() { draining_ = true; }
 
-  bool open() const { return current_ && !current_->ended; }
+  bool open() const { return open_one() != nullptr; }
   lease::Token floor() const { return fence_.floor(); }
 
  private:
@@ -46,6 +46,9 @@ class EvaluationBook {
     TimePoint lease_ends, limit = TimePoint::max();
     std::optional<TimePoint> ended;
   };
+  Current* open_one() { return current_ && !current_->ended ? &*current_ : nullptr; }
+  const Current* open_one() const { return current_ && !current_->ended ? &*current_ : nullptr; }
+
   Fence fence_;
   std::optional<Current> current_;
   bool draining_ = false;
