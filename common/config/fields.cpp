@@ -7,8 +7,8 @@ namespace swage {
 namespace {
 
 const nlohmann::json& empty_object() {
-  static const nlohmann::json object = nlohmann::json::object();
-  return object;
+  static const nlohmann::json kEmpty = nlohmann::json::object();
+  return kEmpty;
 }
 
 /// Levenshtein distance, for "did you mean".

@@ -85,21 +85,13 @@ class Loader {
 
   void load_path(const fs::path& path) {
     std::error_code failed;
-    if (fs::is_regular_file(path, failed)) {
-      load_file(path);
-      return;
-    }
-    if (!fs::is_directory(path, failed)) {
+    if (!fs::is_regular_file(path, failed) && !fs::is_directory(path, failed)) {
       complain(path,
                "is neither a file nor a folder; give an absolute path of a task file or a "
                "folder of them");
       return;
     }
-    std::vector<fs::path> files;
-    for (const auto& entry : fs::recursive_directory_iterator(path, failed))
-      if (entry.is_regular_file() && entry.path().extension() == ".py")
-        files.push_back(entry.path());
-    std::sort(files.begin(), files.end());
+    const auto files = task_files(path);
     if (files.empty()) complain(path, "holds no .py file");
     for (const auto& file : files) load_file(file);
   }
@@ -158,6 +150,17 @@ class Loader {
 };
 
 }  // namespace
+
+std::vector<fs::path> task_files(const fs::path& set) {
+  std::error_code failed;
+  if (fs::is_regular_file(set, failed)) return {set};
+  std::vector<fs::path> files;
+  for (const auto& entry : fs::recursive_directory_iterator(set, failed))
+    if (entry.is_regular_file(failed) && entry.path().extension() == ".py")
+      files.push_back(entry.path());
+  std::sort(files.begin(), files.end());
+  return files;
+}
 
 Result<TaskCatalog, ConfigError> load_tasks(const TrainingRun& run,
                                             const std::filesystem::path& installed) {

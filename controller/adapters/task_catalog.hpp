@@ -17,6 +17,9 @@ struct TaskCatalog {
   std::vector<TaskShare> shares;  ///< in the order of the run's sets
 };
 
+/// The files of a set that is a path, in order: itself, or every .py file below a folder.
+std::vector<std::filesystem::path> task_files(const std::filesystem::path& set);
+
 /// Loads the run's task sets. `builtin-…` lies under `installed` (share/swage/tasks); the preset
 /// OneMachine deals only the tasks that its index marks `quickstart`. A path is a KernelBench file
 /// or a folder of them. Errors: each complaint names the file and the remedy.

@@ -1,10 +1,13 @@
 #include "controller/adapters/task_check.hpp"
 
 #include "controller/adapters/command_output.hpp"
+#include "controller/adapters/task_catalog.hpp"
 
 namespace swage::controller {
 
 namespace fs = std::filesystem;
+
+constexpr std::size_t kMostFiles = 32;
 
 Result<void, std::string> check_task_files(const TrainingRun& run, const Installation& installed) {
   std::vector<std::string> command{installed.python.string(),
@@ -14,10 +17,11 @@ Result<void, std::string> check_task_files(const TrainingRun& run, const Install
                                    "--max-ms",
                                    "1000000"};
   const auto options = command.size();
-  std::error_code failed;
-  for (const auto& set : run.tasks)
-    if (fs::path(set.set).is_absolute() && fs::is_regular_file(set.set, failed))
-      command.push_back(set.set);
+  for (const auto& set : run.tasks) {
+    if (!fs::path(set.set).is_absolute()) continue;
+    for (const auto& file : task_files(set.set))
+      if (command.size() < options + kMostFiles) command.push_back(file.string());
+  }
   if (command.size() == options) return {};
   const auto ran = command_output(command);
   if (ran.status == 0) return {};

@@ -4,6 +4,7 @@
 #include "common/asio/root.hpp"
 #include "common/log/log.hpp"
 #include "controller/adapters/run_file.hpp"
+#include "controller/adapters/model_check.hpp"
 #include "controller/adapters/task_check.hpp"
 #include "controller/app/run_controller.hpp"
 #include "policy/tokenizer/tokenizer.hpp"
@@ -51,6 +52,8 @@ int run(const ControllerConfig& config) {
     for (const auto& what : installed.error()) complain(what, kMissing);
     return kMissing;
   }
+  if (const auto usable = check_model_directory(file->run); !usable)
+    return complain(config.run_file.string() + ": " + usable.error(), kBadInput);
   const auto tasks = load_tasks(file->run, installed->share / "tasks");
   if (!tasks) return complain(tasks.error().text(), kBadInput);
   if (const auto usable = check_task_files(file->run, *installed); !usable)
@@ -63,6 +66,10 @@ int run(const ControllerConfig& config) {
   for (const auto& notice : file->notices) log_info("notice", {{"text", notice}});
 
   LocalLayout layout(**out, *file, *installed, config.evaluation_rollouts);
+  struct CleanUp {
+    const LocalLayout& layout;
+    ~CleanUp() { layout.clean_up(); }
+  } const clean_up{layout};
   const auto prepared = layout.prepare(**out);
   if (!prepared) return complain(prepared.error().message, code_of(prepared.error()));
   const auto tokenizer = policy::Tokenizer::load(layout.tokenizer());
@@ -81,7 +88,6 @@ int run(const ControllerConfig& config) {
         return control(std::move(strand), stop, *clock, setup, stuck);
       },
       100s, [&] { return stuck ? stuck() : std::string("(not started)"); });
-  layout.clean_up();
   return code;
 }
 

@@ -20,13 +20,19 @@ std::optional<Use> counted_use(const StageSlot& slot) {
 }
 
 void finish_evaluation(StageHost& host, const std::vector<const LedgerEntry*>& entries) {
+  // Without a token of the policy's it is in no statistic; without a score it earned the least.
   double sum = 0;
-  for (const auto* entry : entries) sum += entry->reward.value_or(-1.0);
-  const double mean = sum / static_cast<double>(entries.size());
+  std::size_t counted = 0;
+  for (const auto* entry : entries) {
+    if (entry->policy_tokens == 0) continue;
+    sum += entry->reward.value_or(-1.0);
+    ++counted;
+  }
   auto& state = host.state();
-  (state.slot.round == 1 ? state.reward_after_rft : state.reward_final) = mean;
+  auto& mean = state.slot.round == 1 ? state.reward_after_rft : state.reward_final;
+  mean = counted > 0 ? std::optional(sum / static_cast<double>(counted)) : std::nullopt;
   log_info("evaluation round done",
-           {{"round", state.slot.round}, {"rollouts", entries.size()}, {"reward_mean", mean}});
+           {{"round", state.slot.round}, {"rollouts", counted}, {"reward_mean", mean.value_or(-1.0)}});
 }
 
 std::size_t index_in(const std::vector<StageSlot>& plan, const StageSlot& slot) {

@@ -42,14 +42,14 @@ std::size_t sequence_length(std::string_view text, std::size_t& bad) {
 }  // namespace
 
 const std::array<std::string, 256>& byte_level_alphabet() {
-  static const auto table = [] {
+  static const auto kTable = [] {
     std::array<std::string, 256> made;
     std::uint32_t next = 0x100;
     for (std::uint32_t byte = 0; byte < 256; ++byte)
       made[byte] = two_byte_utf8(stands_for_itself(byte) ? byte : next++);
     return made;
   }();
-  return table;
+  return kTable;
 }
 
 std::string to_byte_level(std::string_view bytes) {
@@ -60,7 +60,7 @@ std::string to_byte_level(std::string_view bytes) {
 }
 
 std::optional<std::string> from_byte_level(std::string_view text) {
-  static const auto reverse = [] {
+  static const auto kReverse = [] {
     std::unordered_map<std::string_view, char> made;
     for (std::size_t byte = 0; byte < 256; ++byte)
       made.emplace(byte_level_alphabet()[byte], static_cast<char>(byte));
@@ -70,8 +70,8 @@ std::optional<std::string> from_byte_level(std::string_view text) {
   std::size_t bad = 0;
   while (!text.empty()) {
     const auto length = sequence_length(text, bad);
-    const auto found = reverse.find(text.substr(0, length));
-    if (length == 0 || found == reverse.end()) return std::nullopt;
+    const auto found = kReverse.find(text.substr(0, length));
+    if (length == 0 || found == kReverse.end()) return std::nullopt;
     out += found->second;
     text.remove_prefix(length);
   }

@@ -41,7 +41,7 @@ ToolAnswer FileTools::read(const json& arguments) {
   LineRange range;
   range.offset = arguments.value("offset", range.offset);
   range.limit = std::min(arguments.value("limit", range.limit), range.limit);
-  return {true, cut_middle(show_lines(*content, range))};
+  return {true, show_lines(*content, range)};
 }
 
 Result<std::string, std::string> FileTools::changeable(const RootedPath& path) {

@@ -123,12 +123,18 @@ std::string show_lines(std::string_view content, const LineRange& range) {
   if (range.offset > lines.size())
     return "(The file has only " + std::to_string(lines.size()) + " lines; use a smaller offset.)";
   const auto first = range.offset - 1;
-  const auto shown = std::min(range.limit, lines.size() - first);
+  const auto last = first + std::min(range.limit, lines.size() - first);
   std::string out;
-  for (std::size_t i = first; i < first + shown; ++i) out += numbered(i + 1, lines[i]);
-  if (const auto rest = lines.size() - first - shown; rest > 0)
+  std::size_t characters = 0, at = first;
+  for (; at < last; ++at) {
+    const auto line = numbered(at + 1, lines[at]);
+    characters += count_characters(line);
+    if (at > first && characters > kMaxObservation) break;
+    out += line;
+  }
+  if (const auto rest = lines.size() - at; rest > 0)
     out += "(" + std::to_string(rest) + " more lines; Read again with offset " +
-           std::to_string(first + shown + 1) + ".)\n";
+           std::to_string(at + 1) + ".)\n";
   return out;
 }
 

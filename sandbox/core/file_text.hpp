@@ -20,6 +20,7 @@ struct LineRange {
 bool is_binary(std::string_view content);
 
 /// `cat -n` form: number right-aligned in six places, a tab, the line, cut at 2,000 characters.
+/// As many whole lines as an observation holds, and at least one.
 /// Notices stand for an empty file, a range past the end, and what was left out. `path` is named in
 /// them. Content is made valid UTF-8.
 std::string show_lines(std::string_view content, const LineRange& range);

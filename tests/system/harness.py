@@ -68,6 +68,15 @@ def descendants(root: int) -> dict[int, list[str]]:
     return found
 
 
+def start_time(pid: int) -> int:
+    """When it started, in clock ticks: names a process together with its pid. 0: it has ended."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0
+    return 0 if fields[0] in "ZX" else int(fields[19])
+
+
 class LocalRun:
     """One local run. `file` is a TrainingRun; more arguments go to `swage run`."""
 
@@ -77,7 +86,7 @@ class LocalRun:
         self.arguments = [str(BIN / "swage"), "run", str(file), "--local", "--out", str(out)]
         self.arguments += arguments
         self.process: subprocess.Popen[bytes] | None = None
-        self.seen: set[int] = set()
+        self.seen: set[tuple[int, int]] = set()  # (pid, start time) of every process of the run
 
     def __enter__(self) -> LocalRun:
         self.start()
@@ -113,20 +122,25 @@ class LocalRun:
         """The run's processes now; remembers them for expect_nothing_left."""
         assert self.process is not None
         now = descendants(self.process.pid)
-        self.seen |= set(now)
+        self.seen |= {(pid, start) for pid in now if (start := start_time(pid))}
         return now
 
     def expect_nothing_left(self, seconds: float) -> None:
+        """Neither a process that look() has seen nor one that names OUT is alive."""
         marker = str(self.out)
 
-        def gone() -> bool:
-            return not any(
-                marker in " ".join(argv)
+        def left() -> list[str]:
+            named = [
+                f"{pid} {' '.join(argv)}"
                 for pid, (_, argv) in processes().items()
-                if pid != os.getpid()
-            )
+                if pid != os.getpid() and marker in " ".join(argv)
+            ]
+            return named + [str(pid) for pid, start in self.seen if start_time(pid) == start]
 
-        until("every process of the run has ended", gone, seconds)
+        try:
+            until("every process of the run has ended", lambda: not left(), seconds)
+        except RunError as error:
+            raise RunError(f"{error}; alive: {left()}") from None
 
     def pid_of(self, part: str) -> int | None:
         """The process whose configuration file is `<out>/pods/*<part>*`, or nothing."""
@@ -146,6 +160,22 @@ class LocalRun:
         pid = until(f"a process of {part}", lambda: self.pid_of(part), seconds)
         os.kill(pid, signal.SIGKILL)
         return int(pid)
+
+    def pid_of_busy_sandbox(self) -> int | None:
+        """A sandbox with an agent's container in it: it belongs to a rollout under way."""
+        for pid, argv in self.look().items():
+            configured = any(Path(a).name.startswith("sbx-") and a.endswith(".conf") for a in argv)
+            if configured and descendants(pid):
+                return pid
+        return None
+
+    def restarts(self, part: str) -> int:
+        run = self.api(f"/api/v1/runs/{self.run_json().get('run', '')}") or {}
+        return sum(pod["restarts"] for pod in run.get("pods", []) if part in pod["name"])
+
+    def log_of(self, part: str) -> str:
+        logs = sorted((self.out / "logs").glob(f"*{part}*.log"))
+        return "".join(log.read_text(errors="replace") for log in logs)
 
     def run_json(self) -> dict[str, Any]:
         try:
@@ -177,10 +207,14 @@ class LocalRun:
 
     def wait(self, seconds: float) -> int:
         assert self.process is not None
-        try:
-            return self.process.wait(seconds)
-        except subprocess.TimeoutExpired as late:
-            raise RunError(f"the run has not ended in {seconds:.0f} s\n{self.tail()}") from late
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            self.look()
+            try:
+                return self.process.wait(0.5)
+            except subprocess.TimeoutExpired:
+                continue
+        raise RunError(f"the run has not ended in {seconds:.0f} s\n{self.tail()}")
 
     def summary(self) -> dict[str, Any]:
         return dict(json.loads((self.out / "summary.json").read_text()))

@@ -93,16 +93,20 @@ TASKS = {
 }
 
 
+@pytest.mark.parametrize("form", ["file", "folder"])
 @pytest.mark.parametrize("what", sorted(TASKS))
-def test_a_task_that_cannot_be_used_is_refused_before_a_run(what: str, tmp_path: Path) -> None:
+def test_a_task_that_cannot_be_used_is_refused_before_a_run(
+    what: str, form: str, tmp_path: Path
+) -> None:
     text, said = TASKS[what]
     if "forward" not in text:
         text += "    def forward(self, x):\n        return x * 2\n" + INPUTS
-    task = tmp_path / "model.py"
+    task = tmp_path / "own" / "model.py"
+    task.parent.mkdir()
     task.write_text(text)
     file = run_file(
         tmp_path,
-        tasks=f"  tasks: [{{set: {task}}}]",
+        tasks=f"  tasks: [{{set: {task if form == 'file' else task.parent}}}]",
         stages="  stages:\n    collect: {trajectories: 8, actor: Policy}",
     )
     file.write_text(file.read_text().replace("    collect: {trajectories: 8}\n", ""))
@@ -110,6 +114,21 @@ def test_a_task_that_cannot_be_used_is_refused_before_a_run(what: str, tmp_path:
     assert checked.returncode == 1
     assert not json.loads(checked.stdout)["admissible"]
     start_refused(file, BAD_INPUT, str(task), said, "swage tasks check")
+
+
+@pytest.mark.parametrize("holds", [[], ["config.json"], ["config.json", "tokenizer.json"]])
+def test_a_folder_that_holds_no_model_is_refused_before_a_run(
+    holds: list[str], tmp_path: Path
+) -> None:
+    model = tmp_path / "own"
+    model.mkdir()
+    for name in holds:
+        (model / name).write_text("{}")
+    file = run_file(tmp_path)
+    file.write_text(file.read_text().replace('"scratch:tiny"', str(model)))
+    missing = ("config.json", "tokenizer.json", "model.safetensors")[len(holds)]
+    said = f"{file}: spec.model.source: {model} holds no {missing}"
+    start_refused(file, BAD_INPUT, said, "save_pretrained", "scratch:tiny")
 
 
 # A kernel, judged by hand.

@@ -11,15 +11,15 @@ namespace {
 using Names = std::set<std::string_view>;
 
 const Names& libraries() {
-  static const Names names{"libtorch_python.so", "libtorch.so",     "libtorch_cpu.so",
-                           "libc10.so",          "libstdc++.so.6",  "libm.so.6",
-                           "libmvec.so.1",       "libgomp.so.1",    "libgcc_s.so.1",
-                           "libc.so.6",          "libpthread.so.0", "ld-linux-x86-64.so.2"};
-  return names;
+  static const Names kNames{"libtorch_python.so", "libtorch.so",     "libtorch_cpu.so",
+                            "libc10.so",          "libstdc++.so.6",  "libm.so.6",
+                            "libmvec.so.1",       "libgomp.so.1",    "libgcc_s.so.1",
+                            "libc.so.6",          "libpthread.so.0", "ld-linux-x86-64.so.2"};
+  return kNames;
 }
 
 const Names& libc_names() {
-  static const Names names{
+  static const Names kNames{
       "memcpy",      "memmove",  "memset",        "memcmp",       "memchr",        "strlen",
       "strcmp",      "strncmp",  "strchr",        "strrchr",      "strstr",        "strdup",
       "strcpy",      "strncpy",  "strcat",        "strtol",       "strtoul",       "strtoll",
@@ -31,12 +31,12 @@ const Names& libc_names() {
       "clock",       "time",     "clock_gettime", "gettimeofday", "aligned_alloc", "posix_memalign",
       "sched_yield", "sysconf",  "sched_getcpu",  "sincos",       "sincosf",       "stdin",
       "environ",     "__environ"};
-  return names;
+  return kNames;
 }
 
 /// Functions of libm, without the suffix of their type.
 const Names& math_names() {
-  static const Names names{
+  static const Names kNames{
       "sin",       "cos",     "tan",   "asin",   "acos",  "atan",   "atan2",     "sinh",
       "cosh",      "tanh",    "asinh", "acosh",  "atanh", "exp",    "exp2",      "exp10",
       "expm1",     "log",     "log2",  "log10",  "log1p", "logb",   "ilogb",     "pow",
@@ -45,7 +45,7 @@ const Names& math_names() {
       "roundeven", "fma",     "fmax",  "fmin",   "fdim",  "fabs",   "ldexp",     "frexp",
       "scalbn",    "scalbln", "lrint", "llrint", "nan",   "lround", "llround",   "copysign",
       "nextafter"};
-  return names;
+  return kNames;
 }
 
 /// Beginnings of names whose whole family is allowed: compiler runtime, OpenMP, vector mathematics,

@@ -17,6 +17,24 @@ TEST(FileText, LinesAreNumberedAsCatDoes) {
   EXPECT_THAT(show_lines(std::string(2001, 'x'), {}), HasSubstr("[line cut]"));
 }
 
+TEST(FileText, ReadShowsWholeLinesUpToAnObservationAndSaysWhereToGoOn) {
+  const auto many_short = [] {
+    std::string out;
+    for (int i = 0; i < 3000; ++i) out += "x\n";
+    return out;
+  }();
+  const auto shown = show_lines(many_short, {});
+  EXPECT_THAT(shown, HasSubstr("  2000\tx\n(1000 more lines; Read again with offset 2001.)"));
+
+  std::string long_lines;
+  for (int i = 0; i < 100; ++i) long_lines += std::string(1000, 'y') + "\n";
+  const auto first = show_lines(long_lines, {});
+  EXPECT_LE(first.size(), 30'000U + 100);
+  EXPECT_THAT(first, HasSubstr("    29\ty"));
+  EXPECT_THAT(first, HasSubstr("(71 more lines; Read again with offset 30.)"));
+  EXPECT_THAT(show_lines(long_lines, {30, 2}), HasSubstr("    31\ty"));
+}
+
 TEST(FileText, ABinaryIsToldFromText) {
   EXPECT_TRUE(is_binary(std::string("ELF\0", 4)));
   EXPECT_FALSE(is_binary("text\n"));
