@@ -10,7 +10,7 @@ export CCACHE_SLOPPINESS ?= pch_defines,time_macros,include_file_mtime,include_f
 export CCACHE_MAXSIZE ?= 10G
 
 .DEFAULT_GOAL := help
-.PHONY: help setup doctor build quickstart test test-attacks test-unit test-sanitizers test-learning test-cluster cluster-up cluster-down faults format lint tidy clean
+.PHONY: help setup doctor build quickstart test test-attacks test-unit test-integration test-system fuzz test-sanitizers test-learning test-cluster cluster-up cluster-down faults format lint tidy clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -39,6 +39,15 @@ test-unit: setup ## unit tests
 test-sanitizers: setup ## address, undefined-behaviour and thread sanitizers
 	@python3 tools/run_tests.py sanitizers
 
+test-integration: setup ## with real Redis, gRPC, compilers, sandboxes and model hosts
+	@python3 tools/run_tests.py integration
+
+test-system: setup ## bad input and full disks through the real `swage`
+	@python3 tools/run_tests.py system
+
+fuzz: setup ## ten seconds of libFuzzer on each parser of foreign input
+	@python3 tools/run_tests.py fuzz
+
 test-attacks: setup ## exploits against the judge, each without its guard, with it, and its twin
 	@python3 tools/run_tests.py attacks
 
@@ -51,7 +60,7 @@ cluster-down: ## end it; nothing is left
 test-cluster: setup ## what needs a real Kubernetes: brings one up unless it is
 	@python3 tools/run_tests.py cluster
 
-faults: setup ## kill -9 of every process of a running system (slow)
+faults: setup ## test-system, and kill -9 of every process of a running system (slow)
 	@python3 tools/run_tests.py faults
 
 test-learning: setup ## the reward rises over three seeds (slow: half an hour)

@@ -215,7 +215,7 @@ def cluster(tally: Tally) -> None:
 
 
 def faults(tally: Tally) -> None:
-    """kill -9 of every process of a running system (slow)."""
+    """The system group, and kill -9 of every process of a running system."""
     if build(PRESET, tally):
         run_pytest(tally, "tests/system")
 
@@ -252,7 +252,17 @@ GROUPS: dict[str, list[Callable[[Tally], None]]] = {
     "faults": [faults],
     "fuzz": [fuzz],
     "learning": [learning],
-    "all": [formatting, architecture, unit, attacks],
+    "all": [
+        formatting,
+        architecture,
+        unit,
+        attacks,
+        integration,
+        faults,
+        sanitizers,
+        fuzz,
+        tidy,
+    ],
 }
 
 

@@ -225,7 +225,12 @@ TEST_F(Judge, ScoresAFastCandidateAboveASlowOne) {
         "        return out\n";
     return bench.judge(Mode::score, task, {{"model_new.py", model_new}}, fixture_library());
   };
+  // Other work on the machine may spoil every round: such a verdict says nothing of fast and slow.
+  const auto disturbed = [](const v1::Verdict& verdict) {
+    return verdict.code() == v1::VERDICT_CODE_TIMING_UNSTABLE;
+  };
   const auto fast = judge("1");
+  if (disturbed(fast)) GTEST_SKIP() << "the machine is disturbed: " << fast.timing().DebugString();
   EXPECT_EQ(fast.code(), v1::VERDICT_CODE_OK) << fast.DebugString();
   EXPECT_EQ(fast.tier(), 3U) << fast.timing().DebugString();
   EXPECT_EQ(fast.reward(), 3.0);
@@ -233,6 +238,7 @@ TEST_F(Judge, ScoresAFastCandidateAboveASlowOne) {
   EXPECT_GT(fast.timing().eager().calibrated_us(), fast.timing().candidate().calibrated_us());
   EXPECT_EQ(fast.checks_size(), 10 + 12 + static_cast<int>(voided(fast)));
   const auto slow = judge("40");
+  if (disturbed(slow)) GTEST_SKIP() << "the machine is disturbed: " << slow.timing().DebugString();
   EXPECT_EQ(slow.code(), v1::VERDICT_CODE_OK) << slow.DebugString();
   EXPECT_EQ(slow.tier(), 1U);
   EXPECT_EQ(slow.reward(), 1.0);
