@@ -24,8 +24,16 @@ function(swage_program name)
   target_link_libraries(${name} PRIVATE swage::options ${ARG_LINK})
 endfunction()
 
+# swage_whole_test(<name> <target>): all cases of a GoogleTest program in one process, where starting
+# it costs more than a case does (it loads torch, or makes a zygote). Its cases are counted from
+# build/<preset>/cases/<name>.xml.
+function(swage_whole_test name target)
+  add_test(NAME ${name} COMMAND ${target} --gtest_output=xml:${CMAKE_BINARY_DIR}/cases/${name}.xml)
+endfunction()
+
 # swage_test(<name> SOURCES ... [LINK ...] [LABELS ...] [TIMEOUT seconds])
-# A GoogleTest binary <name>_test; each case is one ctest test with these labels.
+# A GoogleTest binary <name>_test; each case is one ctest test with these labels, those of label
+# torch all together are one.
 function(swage_test name)
   cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;LINK;LABELS" ${ARGN})
   if(NOT ARG_LABELS)
@@ -55,6 +63,13 @@ function(swage_test name)
     endif()
     add_dependencies(tests-${label} ${name}_test)
   endforeach()
+  set(environment "SWAGE_BIN_DIR=${CMAKE_BINARY_DIR}/bin;SWAGE_SOURCE_DIR=${CMAKE_SOURCE_DIR}")
+  if("torch" IN_LIST ARG_LABELS)
+    swage_whole_test(${name} ${name}_test)
+    set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT 300 ENVIRONMENT
+                                            "${environment}")
+    return()
+  endif()
   gtest_discover_tests(
     ${name}_test
     TEST_PREFIX "${name}."
@@ -67,7 +82,7 @@ function(swage_test name)
     WRITE ${properties}
     "if(${name}_test_TESTS)
   set_tests_properties(\${${name}_test_TESTS} PROPERTIES LABELS \"${ARG_LABELS}\"
-    ENVIRONMENT \"SWAGE_BIN_DIR=${CMAKE_BINARY_DIR}/bin;SWAGE_SOURCE_DIR=${CMAKE_SOURCE_DIR}\")
+    ENVIRONMENT \"${environment}\")
 endif()
 ")
   set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${properties})
