@@ -46,10 +46,6 @@ CLI_JUDGES = (
 )
 INCLUDE = re.compile(r'^\s*#include\s+[<"]([^">]+)[">]', re.MULTILINE)
 LIMIT = 400
-SCALAR = re.compile(
-    r"\s+(?:optional |repeated )?"
-    r"(string|bytes|bool|double|float|u?int\d+|fixed\d+|map)\b"
-)
 
 
 def place(path: str) -> tuple[str, str] | None:
@@ -119,27 +115,6 @@ def size_complaint(source: str, text: str) -> str | None:
     if lines > LIMIT and not re.match(r"(//|#) Over 400 lines: \S", text):
         return f"{source} has {lines} lines: split it by idea, or say why on line 1"
     return None
-
-
-def proto_complaints(source: str, text: str) -> list[str]:
-    """Every field of a message says what it is, and names follow the style."""
-    out = []
-    message = ""
-    previous_comment = False
-    for number, line in enumerate(text.splitlines(), 1):
-        if found := re.match(r"\s*message\s+(\w+)", line):
-            message = found[1]
-            if not re.fullmatch(r"[A-Z][A-Za-z0-9]*", message):
-                out.append(f"{source}:{number}: message {message} is not CamelCase")
-        field = re.match(r"\s+(?:optional |repeated )?[\w.<>, ]+?\s(\w+)\s*=\s*\d+;(.*)$", line)
-        if field and message and not re.match(r"\s+[A-Z_0-9]+\s*=", line):
-            if not re.fullmatch(r"[a-z][a-z0-9_]*", field[1]):
-                out.append(f"{source}:{number}: field {message}.{field[1]} is not snake_case")
-            scalar = SCALAR.match(line)
-            if scalar and "//" not in field[2] and not previous_comment:
-                out.append(f"{source}:{number}: field {message}.{field[1]} says nothing of itself")
-        previous_comment = line.strip().startswith("//")
-    return out
 
 
 def documented_paths_complaints(source: str, text: str, root: Path) -> list[str]:
