@@ -44,7 +44,6 @@ CLI_JUDGES = (
     "gpu_pool/worker/app/local_judge.hpp",
     "sandbox/adapters/gxx_compile_service.hpp",
 )
-INCLUDE = re.compile(r'^\s*#include\s+[<"]([^">]+)[">]', re.MULTILINE)
 LIMIT = 400
 
 
@@ -93,21 +92,6 @@ def foreign_complaint(source: str, layer: str, target: str, target_layer: str) -
     if source.startswith("cli/app/") and target in CLI_JUDGES:
         return None
     return f"{source} includes {target}: one component sees another's api only"
-
-
-def third_party_complaints(source: str, text: str) -> list[str]:
-    """What core may never include, and torch beside protobuf."""
-    out = []
-    includes = INCLUDE.findall(text)
-    here = place(source)
-    banned = re.compile(r"^(boost/|grpc|torch/|hiredis|prometheus/|thread$|mutex$|swage/v1/)")
-    if here and here[1] == "core":
-        out += [f"{source} includes <{i}>: core is pure" for i in includes if banned.match(i)]
-    torch = [i for i in includes if i.startswith("torch/")]
-    proto = [i for i in includes if i.startswith("swage/v1/")]
-    if torch and proto:
-        out.append(f"{source} includes {torch[0]} and {proto[0]}: torch bundles another protobuf")
-    return out
 
 
 def size_complaint(source: str, text: str) -> str | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
+import library_rules
 import pytest
 import rules
 
@@ -22,10 +23,9 @@ def test_includes_point_inward() -> None:
     complaints = []
     for source in tracked("*.cpp", "*.hpp"):
         text = (ROOT / source).read_text()
-        for target in rules.INCLUDE.findall(text):
+        for target in library_rules.includes_of(text):
             if complaint := rules.include_complaint(source, target):
                 complaints.append(complaint)
-        complaints += rules.third_party_complaints(source, text)
     assert not complaints, "\n".join(complaints)
 
 
@@ -65,20 +65,6 @@ def test_documents_name_files_that_exist() -> None:
 )
 def test_the_include_rule_fires(source: str, target: str, refused: bool) -> None:
     assert (rules.include_complaint(source, target) is not None) == refused
-
-
-@pytest.mark.parametrize(
-    ("source", "text", "refused"),
-    [
-        ("learner/core/a.cpp", "#include <boost/asio.hpp>\n", True),
-        ("learner/core/a.cpp", "#include <mutex>\n", True),
-        ("learner/core/a.cpp", "#include <vector>\n", False),
-        ("x/a.cpp", '#include <torch/torch.h>\n#include "swage/v1/task.pb.h"\n', True),
-        ("x/a.cpp", "#include <torch/torch.h>\n", False),
-    ],
-)
-def test_the_third_party_rule_fires(source: str, text: str, refused: bool) -> None:
-    assert bool(rules.third_party_complaints(source, text)) == refused
 
 
 def test_the_size_rule_fires() -> None:
