@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 COMPONENTS = (
@@ -101,13 +102,38 @@ def size_complaint(source: str, text: str) -> str | None:
     return None
 
 
-def documented_paths_complaints(source: str, text: str, root: Path) -> list[str]:
-    """Files of ours that a document names in backquotes exist."""
+PATH = re.compile(r"`([\w.-]+(?:/[\w.-]+)*(?:/|\.(?:hpp|cpp|py|proto|md|yaml|json|sh|lua|cmake)))`")
+LINK = re.compile(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)")
+
+
+def documented_paths_complaints(
+    source: str, text: str, root: Path, *, all_ours: bool = False
+) -> list[str]:
+    """Files of ours that a document names in backquotes, and files that it links to, exist.
+    all_ours: every path in backquotes is one of ours; else one below a folder of ours."""
     out = []
-    for name in re.findall(
-        r"`([\w./-]+/[\w./-]+\.(?:hpp|cpp|py|proto|md|yaml|json|sh|lua|cmake))`", text
-    ):
+    for name in PATH.findall(text):
         # Names below another root (a work directory, OUT) do not begin with a folder of ours.
-        if (root / name.split("/")[0]).is_dir() and not (root / name).exists():
+        first, _, rest = name.partition("/")
+        ours = all_ours or (bool(rest) and (root / first).is_dir())
+        if ours and not (root / name).exists():
             out.append(f"{source} names {name}, which does not exist")
+    for name in LINK.findall(text):
+        if not ((root / source).parent / name).exists():
+            out.append(f"{source} links to {name}, which does not exist")
+    return out
+
+
+def heading_complaints(source: str, text: str, sections: Mapping[str, str]) -> list[str]:
+    """A document of steps has each section once, each with numbered steps that name files."""
+    out = []
+    parts = dict(re.findall(r"^## (.+)\n((?:(?!## ).*\n)*)", text, re.MULTILINE))
+    for title, why in sections.items():
+        steps = re.findall(r"^\d+\. .*$", parts.get(title, ""), re.MULTILINE)
+        if not steps:
+            out.append(f"{source} has no numbered steps under '{title}' ({why})")
+        elif not any(PATH.search(step) for step in steps):
+            out.append(f"{source} names no file under '{title}'")
+        elif [int(step.split(".")[0]) for step in steps] != list(range(1, len(steps) + 1)):
+            out.append(f"{source} misnumbers the steps under '{title}'")
     return out

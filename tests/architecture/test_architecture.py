@@ -38,11 +38,31 @@ def test_files_are_small() -> None:
     assert not complaints, "\n".join(complaints)
 
 
+# The lives of the design's first page, section 2.
+LIVES = {
+    "A rollout": "from plan to acknowledged trajectory",
+    "An evaluation": "from the agent's command to a signed verdict",
+    "A lease": "queued, granted, renewed, released or taken back",
+    "Admission": "from the learner's status to what may start",
+    "A weight version": "from a step to the tokens that it samples",
+    "A GPU": "from its worker's start to its end",
+}
+
+
 def test_documents_name_files_that_exist() -> None:
     complaints = []
     for source in tracked("*.md"):
-        complaints += rules.documented_paths_complaints(source, (ROOT / source).read_text(), ROOT)
+        complaints += rules.documented_paths_complaints(
+            source, (ROOT / source).read_text(), ROOT, all_ours=source == "docs/ARCHITECTURE.md"
+        )
     assert not complaints, "\n".join(complaints)
+
+
+def test_the_architecture_page_follows_every_life() -> None:
+    source = "docs/ARCHITECTURE.md"
+    text = (ROOT / source).read_text()
+    assert "```" in text[: text.index("## ")], "the diagram comes first"
+    assert not rules.heading_complaints(source, text, LIVES)
 
 
 @pytest.mark.parametrize(
@@ -76,5 +96,22 @@ def test_the_size_rule_fires() -> None:
 def test_the_document_rule_fires(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / "a" / "b.cpp").touch()
-    assert not rules.documented_paths_complaints("x.md", "see `a/b.cpp`", tmp_path)
-    assert rules.documented_paths_complaints("x.md", "see `a/c.cpp`", tmp_path)
+
+    def complaints(text: str, *, all_ours: bool = False) -> list[str]:
+        return rules.documented_paths_complaints("x.md", text, tmp_path, all_ours=all_ours)
+
+    assert not complaints("see `a/b.cpp` in `a/` and [there](a/b.cpp#top)", all_ours=True)
+    assert complaints("see `a/c.cpp`")
+    assert complaints("see `a/c/`")
+    assert not complaints("see `kernels/c.cpp`")
+    assert complaints("see `kernels/c.cpp`", all_ours=True)
+    assert complaints("see [there](a/c.md)")
+    assert not complaints("see [the web](https://example.org/c.md)")
+
+
+def test_the_life_rule_fires() -> None:
+    good = "## A GPU\n1. Starts: `a/b.cpp`.\n2. Ends.\n## Next\n"
+    assert not rules.heading_complaints("x.md", good, {"A GPU": "why"})
+    for bad in ("A GPU it is", good.replace("1.", "-").replace("2.", "-"),
+                good.replace("`a/b.cpp`", "somewhere"), good.replace("2.", "3.")):  # fmt: skip
+        assert rules.heading_complaints("x.md", bad, {"A GPU": "why"}), bad
