@@ -55,10 +55,9 @@ LearnerMetrics::LearnerMetrics(Metrics& m)
     const std::string signal(to_string(static_cast<Signal>(i)));
     guard_state_[i] = &m.gauge("swage_learner_guardrail_state", "1 while the guardrail is alerting",
                                {{"signal", signal}});
-    guard_actions_[i] = {&m.counter("swage_learner_guardrail_actions_total", "What guardrails did",
-                                    {{"signal", signal}, {"action", "pause"}}),
-                         &m.counter("swage_learner_guardrail_actions_total", "What guardrails did",
-                                    {{"signal", signal}, {"action", "rollback"}})};
+    guard_pauses_[i] = &m.counter("swage_learner_guardrail_actions_total",
+                                  "What guardrails did: each action pauses the run",
+                                  {{"signal", signal}, {"action", "pause"}});
   }
   for (const char* result : {"accepted", "duplicate", "rejected", "retry"})
     submitted_[result] = &m.counter("swage_learner_trajectories_total",
@@ -114,10 +113,8 @@ void LearnerMetrics::guardrails(const Guardrails& guardrails) {
     guard_state_[i]->Set(guardrails.alerting(static_cast<Signal>(i)) ? 1 : 0);
 }
 
-void LearnerMetrics::guard_event(const GuardEvent& event) {
-  if (event.kind != GuardEvent::Kind::action) return;
-  guard_actions_[static_cast<std::size_t>(event.signal)][event.action == GuardAction::pause ? 0 : 1]
-      ->Increment();
+void LearnerMetrics::guardrail_paused(Signal signal) {
+  guard_pauses_[static_cast<std::size_t>(signal)]->Increment();
 }
 
 }  // namespace swage::learner

@@ -30,7 +30,8 @@ class LearnerMetrics {
   /// phase: rescore, critic, actor, imitation, publish, checkpoint or wait.
   void phase(std::string_view phase, double seconds);
   void guardrails(const Guardrails& guardrails);
-  void guard_event(const GuardEvent& event);
+  /// A guardrail acted, and the run pauses for it, whether it asked for a pause or for a rollback.
+  void guardrail_paused(Signal signal);
 
  private:
   prometheus::Gauge& step_;
@@ -45,7 +46,7 @@ class LearnerMetrics {
   prometheus::Gauge& repetition_;
   std::map<std::string, prometheus::Histogram*, std::less<>> phases_;
   std::array<prometheus::Gauge*, kSignals> guard_state_{};
-  std::array<std::array<prometheus::Counter*, 2>, kSignals> guard_actions_{};  // pause, rollback
+  std::array<prometheus::Counter*, kSignals> guard_pauses_{};
   std::map<std::string, prometheus::Counter*, std::less<>> submitted_;
 };
 

@@ -138,7 +138,6 @@ void watch(StageHost& host, const GuardInput& input) {
   const auto events = host.guard().observe(input);
   for (const auto& event : events) {
     const std::string name(to_string(event.signal));
-    host.metrics().guard_event(event);
     switch (event.kind) {
       case GuardEvent::Kind::alert:
         log_warning("guardrail alert", {{"signal", name}, {"value", event.value}});
@@ -148,6 +147,8 @@ void watch(StageHost& host, const GuardInput& input) {
         host.set_condition({name, false, "Cleared", describe(event)});
         break;
       case GuardEvent::Kind::action:
+        // A rollback pauses too: going back to a checkpoint inside a run is not built.
+        host.metrics().guardrail_paused(event.signal);
         host.set_condition({name, true, "Acted", describe(event)});
         host.pause(name, describe(event) +
                              "; look at the last trajectories, then resume the run or stop it");

@@ -47,7 +47,7 @@ struct GuardSwitches {
 struct GuardEvent {
   Signal signal = Signal::non_finite;
   enum class Kind { alert, cleared, action } kind = Kind::alert;
-  GuardAction action = GuardAction::pause;  ///< if kind is action
+  GuardAction action = GuardAction::pause;  ///< asked for, if kind is action
   double value = 0;                         ///< the signal's, when it happened
 };
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 COMPONENTS = (
@@ -44,12 +45,7 @@ CLI_JUDGES = (
     "gpu_pool/worker/app/local_judge.hpp",
     "sandbox/adapters/gxx_compile_service.hpp",
 )
-INCLUDE = re.compile(r'^\s*#include\s+[<"]([^">]+)[">]', re.MULTILINE)
 LIMIT = 400
-SCALAR = re.compile(
-    r"\s+(?:optional |repeated )?"
-    r"(string|bytes|bool|double|float|u?int\d+|fixed\d+|map)\b"
-)
 
 
 def place(path: str) -> tuple[str, str] | None:
@@ -99,21 +95,6 @@ def foreign_complaint(source: str, layer: str, target: str, target_layer: str) -
     return f"{source} includes {target}: one component sees another's api only"
 
 
-def third_party_complaints(source: str, text: str) -> list[str]:
-    """What core may never include, and torch beside protobuf."""
-    out = []
-    includes = INCLUDE.findall(text)
-    here = place(source)
-    banned = re.compile(r"^(boost/|grpc|torch/|hiredis|prometheus/|thread$|mutex$|swage/v1/)")
-    if here and here[1] == "core":
-        out += [f"{source} includes <{i}>: core is pure" for i in includes if banned.match(i)]
-    torch = [i for i in includes if i.startswith("torch/")]
-    proto = [i for i in includes if i.startswith("swage/v1/")]
-    if torch and proto:
-        out.append(f"{source} includes {torch[0]} and {proto[0]}: torch bundles another protobuf")
-    return out
-
-
 def size_complaint(source: str, text: str) -> str | None:
     lines = text.count("\n")
     if lines > LIMIT and not re.match(r"(//|#) Over 400 lines: \S", text):
@@ -121,34 +102,38 @@ def size_complaint(source: str, text: str) -> str | None:
     return None
 
 
-def proto_complaints(source: str, text: str) -> list[str]:
-    """Every field of a message says what it is, and names follow the style."""
+PATH = re.compile(r"`([\w.-]+(?:/[\w.-]+)*(?:/|\.(?:hpp|cpp|py|proto|md|yaml|json|sh|lua|cmake)))`")
+LINK = re.compile(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)")
+
+
+def documented_paths_complaints(
+    source: str, text: str, root: Path, *, all_ours: bool = False
+) -> list[str]:
+    """Files of ours that a document names in backquotes, and files that it links to, exist.
+    all_ours: every path in backquotes is one of ours; else one below a folder of ours."""
     out = []
-    message = ""
-    previous_comment = False
-    for number, line in enumerate(text.splitlines(), 1):
-        if found := re.match(r"\s*message\s+(\w+)", line):
-            message = found[1]
-            if not re.fullmatch(r"[A-Z][A-Za-z0-9]*", message):
-                out.append(f"{source}:{number}: message {message} is not CamelCase")
-        field = re.match(r"\s+(?:optional |repeated )?[\w.<>, ]+?\s(\w+)\s*=\s*\d+;(.*)$", line)
-        if field and message and not re.match(r"\s+[A-Z_0-9]+\s*=", line):
-            if not re.fullmatch(r"[a-z][a-z0-9_]*", field[1]):
-                out.append(f"{source}:{number}: field {message}.{field[1]} is not snake_case")
-            scalar = SCALAR.match(line)
-            if scalar and "//" not in field[2] and not previous_comment:
-                out.append(f"{source}:{number}: field {message}.{field[1]} says nothing of itself")
-        previous_comment = line.strip().startswith("//")
+    for name in PATH.findall(text):
+        # Names below another root (a work directory, OUT) do not begin with a folder of ours.
+        first, _, rest = name.partition("/")
+        ours = all_ours or (bool(rest) and (root / first).is_dir())
+        if ours and not (root / name).exists():
+            out.append(f"{source} names {name}, which does not exist")
+    for name in LINK.findall(text):
+        if not ((root / source).parent / name).exists():
+            out.append(f"{source} links to {name}, which does not exist")
     return out
 
 
-def documented_paths_complaints(source: str, text: str, root: Path) -> list[str]:
-    """Files of ours that a document names in backquotes exist."""
+def heading_complaints(source: str, text: str, sections: Mapping[str, str]) -> list[str]:
+    """A document of steps has each section once, each with numbered steps that name files."""
     out = []
-    for name in re.findall(
-        r"`([\w./-]+/[\w./-]+\.(?:hpp|cpp|py|proto|md|yaml|json|sh|lua|cmake))`", text
-    ):
-        # Names below another root (a work directory, OUT) do not begin with a folder of ours.
-        if (root / name.split("/")[0]).is_dir() and not (root / name).exists():
-            out.append(f"{source} names {name}, which does not exist")
+    parts = dict(re.findall(r"^## (.+)\n((?:(?!## ).*\n)*)", text, re.MULTILINE))
+    for title, why in sections.items():
+        steps = re.findall(r"^\d+\. .*$", parts.get(title, ""), re.MULTILINE)
+        if not steps:
+            out.append(f"{source} has no numbered steps under '{title}' ({why})")
+        elif not any(PATH.search(step) for step in steps):
+            out.append(f"{source} names no file under '{title}'")
+        elif [int(step.split(".")[0]) for step in steps] != list(range(1, len(steps) + 1)):
+            out.append(f"{source} misnumbers the steps under '{title}'")
     return out

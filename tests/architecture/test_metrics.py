@@ -52,6 +52,26 @@ def test_the_rule_fires_for_a_metric_that_nobody_registers() -> None:
     assert unknown(["rate(swage_no_such_total[5m])"]) == {"swage_no_such_total"}
 
 
+def promised_actions(text: str) -> set[str]:
+    """What a text for operators says that a guardrail does by itself."""
+    words = {"rollback": r"\brolls? back\b|\brollback", "pause": r"\bpauses?\b|\bpaused\b"}
+    return {action for action, word in words.items() if re.search(word, text)}
+
+
+def test_operators_are_promised_only_actions_that_the_learner_counts() -> None:
+    code = (ROOT / "learner" / "adapters" / "learner_metrics.cpp").read_text()
+    counted = set(re.findall(r'\{"action", "(\w+)"\}', code))
+    assert counted == {"pause"}
+    for name in ("dashboards/alerts.yaml", "dashboards/training.json", "docs/OPERATIONS.md"):
+        assert promised_actions((ROOT / name).read_text()) <= counted, name
+
+
+def test_the_promise_rule_fires() -> None:
+    assert promised_actions("the learner rolls back by itself") == {"rollback"}
+    assert promised_actions("the guardrail pauses the run") == {"pause"}
+    assert promised_actions("a rollout begins") == set()
+
+
 @pytest.mark.parametrize(
     "command",
     [
