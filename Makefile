@@ -10,7 +10,7 @@ export CCACHE_SLOPPINESS ?= pch_defines,time_macros,include_file_mtime,include_f
 export CCACHE_MAXSIZE ?= 10G
 
 .DEFAULT_GOAL := help
-.PHONY: help setup doctor build quickstart test test-attacks test-unit test-sanitizers test-learning test-cluster cluster-up cluster-down faults format lint tidy clean
+.PHONY: help setup doctor build quickstart test test-attacks test-unit test-sanitizers test-learning test-cluster cluster-up cluster-down images test-images faults format lint tidy clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -50,6 +50,12 @@ cluster-down: ## end it; nothing is left
 
 test-cluster: setup ## what needs a real Kubernetes: brings one up unless it is
 	@python3 tools/run_tests.py cluster
+
+images: build ## OCI images of everything, in the cache directory (images/README.md)
+	@PYTHONPATH=images python3 -m swage_images --preset $(PRESET)
+
+test-images: setup ## images: the same input gives the same digest (a minute)
+	@python3 tools/run_tests.py images
 
 faults: setup ## kill -9 of every process of a running system (slow)
 	@python3 tools/run_tests.py faults

@@ -97,9 +97,16 @@ def formatting(tally: Tally) -> None:
     ruff = (VENV / "python", "-m", "ruff")
     tally.note("ruff format", run(*ruff, "format", "--quiet", "--check", "."))
     tally.note("ruff check", run(*ruff, "check", "--quiet", "."))
-    for folder in ("gpu_pool/model_host", "tasks", "tools", "tests/cluster"):
+    for folder in (
+        "gpu_pool/model_host",
+        "tasks",
+        "tools",
+        "images",
+        "tests/images",
+        "tests/cluster",
+    ):
         good = run(VENV / "python", "-m", "mypy", "--config-file", "pyproject.toml", folder,
-                   env={"MYPYPATH": folder})  # fmt: skip
+                   env={"MYPYPATH": f"{folder}:images"})  # fmt: skip
         tally.note(f"mypy {folder}", good)
 
 
@@ -214,6 +221,11 @@ def cluster(tally: Tally) -> None:
         run(*command, "down")
 
 
+def images(tally: Tally) -> None:
+    """Images are what they say, and the same input gives the same digest."""
+    run_pytest(tally, "tests/images")
+
+
 def faults(tally: Tally) -> None:
     """kill -9 of every process of a running system (slow)."""
     if build(PRESET, tally):
@@ -249,6 +261,7 @@ GROUPS: dict[str, list[Callable[[Tally], None]]] = {
     "sanitizers": [sanitizers],
     "system": [system],
     "cluster": [cluster],
+    "images": [images],
     "faults": [faults],
     "fuzz": [fuzz],
     "learning": [learning],
