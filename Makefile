@@ -10,7 +10,7 @@ export CCACHE_SLOPPINESS ?= pch_defines,time_macros,include_file_mtime,include_f
 export CCACHE_MAXSIZE ?= 10G
 
 .DEFAULT_GOAL := help
-.PHONY: help setup doctor build quickstart test test-attacks test-unit test-sanitizers test-learning test-cluster cluster-up cluster-down images test-images faults format lint tidy clean
+.PHONY: help setup doctor build quickstart test test-attacks test-unit test-sanitizers test-learning test-cluster chart test-chart cluster-up cluster-down images test-images faults format lint tidy clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -56,6 +56,12 @@ images: build ## OCI images of everything, in the cache directory (images/README
 
 test-images: setup ## images: the same input gives the same digest (a minute)
 	@python3 tools/run_tests.py images
+
+chart: ## rewrite what follows from the chart's schema: values, tables, manifests
+	@python3 tools/chart.py
+
+test-chart: setup ## the chart's renderings and values (half a minute; needs helm)
+	@python3 tools/run_tests.py chart
 
 faults: setup ## kill -9 of every process of a running system (slow)
 	@python3 tools/run_tests.py faults

@@ -26,6 +26,17 @@ CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "swage"
 VENV = CACHE / "venv" / "bin"
 # What is tested is what users build.
 PRESET = "dev"
+# Folders of typed Python; each is checked alone, with what they share.
+TYPED = (
+    "gpu_pool/model_host",
+    "tasks",
+    "tools",
+    "images",
+    "charts/swage/files",
+    "tests/images",
+    "tests/charts",
+    "tests/cluster",
+)
 
 
 @dataclass
@@ -97,16 +108,9 @@ def formatting(tally: Tally) -> None:
     ruff = (VENV / "python", "-m", "ruff")
     tally.note("ruff format", run(*ruff, "format", "--quiet", "--check", "."))
     tally.note("ruff check", run(*ruff, "check", "--quiet", "."))
-    for folder in (
-        "gpu_pool/model_host",
-        "tasks",
-        "tools",
-        "images",
-        "tests/images",
-        "tests/cluster",
-    ):
+    for folder in TYPED:
         good = run(VENV / "python", "-m", "mypy", "--config-file", "pyproject.toml", folder,
-                   env={"MYPYPATH": f"{folder}:images"})  # fmt: skip
+                   env={"MYPYPATH": f"{folder}:images:tools"})  # fmt: skip
         tally.note(f"mypy {folder}", good)
 
 
@@ -226,6 +230,11 @@ def images(tally: Tally) -> None:
     run_pytest(tally, "tests/images")
 
 
+def chart(tally: Tally) -> None:
+    """Renderings of the Helm chart, its values, and what is made from them."""
+    run_pytest(tally, "tests/charts")
+
+
 def faults(tally: Tally) -> None:
     """kill -9 of every process of a running system (slow)."""
     if build(PRESET, tally):
@@ -262,6 +271,7 @@ GROUPS: dict[str, list[Callable[[Tally], None]]] = {
     "system": [system],
     "cluster": [cluster],
     "images": [images],
+    "chart": [chart],
     "faults": [faults],
     "fuzz": [fuzz],
     "learning": [learning],

@@ -149,6 +149,8 @@ def documented_paths_complaints(source: str, text: str, root: Path) -> list[str]
         r"`([\w./-]+/[\w./-]+\.(?:hpp|cpp|py|proto|md|yaml|json|sh|lua|cmake))`", text
     ):
         # Names below another root (a work directory, OUT) do not begin with a folder of ours.
+        if name.startswith("/"):
+            continue
         if (root / name.split("/")[0]).is_dir() and not (root / name).exists():
             out.append(f"{source} names {name}, which does not exist")
     return out

@@ -107,3 +107,4 @@ def test_the_document_rule_fires(tmp_path: Path) -> None:
     (tmp_path / "a" / "b.cpp").touch()
     assert not rules.documented_paths_complaints("x.md", "see `a/b.cpp`", tmp_path)
     assert rules.documented_paths_complaints("x.md", "see `a/c.cpp`", tmp_path)
+    assert not rules.documented_paths_complaints("x.md", "see `/a/c.json`", tmp_path)
