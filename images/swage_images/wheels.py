@@ -49,24 +49,31 @@ def plain(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
+def required(distribution: Distribution, extras: set[str]) -> Iterator[tuple[str, set[str]]]:
+    """(name, its extras) of what a distribution with these extras asks for."""
+    for requirement in distribution.requires or []:
+        found = re.match(r"([A-Za-z0-9._-]+)\s*(?:\[([^]]*)\])?", requirement)
+        assert found, requirement
+        wanted = set(re.findall(r"""extra\s*==\s*["']([^"']+)""", requirement))
+        if not wanted or wanted & extras:
+            yield plain(found[1]), set(re.split(r"[\s,]+", found[2] or "")) - {""}
+
+
 def closure(names: list[str], site: Path) -> list[Distribution]:
     """The named distributions with all they require on this platform."""
     known = {plain(d.metadata["Name"]): d for d in distributions(path=[str(site)])}
-    found: dict[str, Distribution] = {}
-    queue = [plain(name) for name in names]
+    found: dict[str, set[str]] = {}
+    queue: list[tuple[str, set[str]]] = [(plain(name), set()) for name in names]
+    if lost := [name for name, _ in queue if name not in known]:
+        raise ProgramError(f"the Python package {lost[0]} is not installed: make setup")
     while queue:
-        name = queue.pop()
-        if name in found:
+        name, extras = queue.pop()
+        # What is not installed has a condition that does not hold here.
+        if name not in known or (name in found and extras <= found[name]):
             continue
-        if name not in known:
-            raise ProgramError(f"the Python package {name} is not installed: make setup")
-        found[name] = known[name]
-        for requirement in known[name].requires or []:
-            wanted = plain(re.split(r"[^A-Za-z0-9._-]", requirement, maxsplit=1)[0])
-            # Installed means that its condition held here; extras that nobody asked for are left.
-            if "extra ==" not in requirement and wanted in known:
-                queue.append(wanted)
-    return [found[name] for name in sorted(found)]
+        found[name] = found.get(name, set()) | extras
+        queue += required(known[name], found[name])
+    return [known[name] for name in sorted(found)]
 
 
 def whole(names: list[str], site: Path) -> Iterator[Entry]:

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import subprocess
 import tarfile
+import tempfile
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from archives import make_place, unpacked
-from swage_images import build, program
+from swage_images import build, program, wheels
 from swage_images.build import Made, Place
-from swage_images.definition import load
+from swage_images.definition import PREFIX, load
+from swage_images.layer import Entry
 from swage_images.oci import place as blob_place
 from swage_images.program import ProgramError
 
@@ -99,3 +103,31 @@ def test_a_program_that_is_not_built_is_named_with_its_remedy(place: Place, tmp_
 def test_an_unknown_image_is_refused_with_the_names_there_are(place: Place) -> None:
     with pytest.raises(ProgramError, match="there is no image tiny; there are controller"):
         build.build(place, load(), ["tiny"])
+
+
+def lay_out(entries: list[Entry], root: Path) -> None:
+    """The entries as files: hard links, so that libraries find their neighbours and no others."""
+    for entry in entries:
+        file = root / entry.path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        if entry.target:
+            file.symlink_to(entry.target)
+        elif isinstance(entry.content, Path):
+            os.link(entry.content, file)
+        else:
+            file.write_bytes(entry.content)
+
+
+def test_the_torch_of_the_large_gpu_worker_is_complete() -> None:
+    usual = build.default_place()
+    image = load().images["gpu-worker-torch"]
+    with tempfile.TemporaryDirectory(dir=usual.cache.parent) as folder:
+        lay_out(wheels.entries(image, usual.environment), Path(folder))
+        python = Path(folder, PREFIX, "python/bin/python3")
+        names = "import torch, triton, numpy; print(torch.__file__, int(torch.arange(4).sum()))"
+        done = subprocess.run(
+            [python, "-B", "-c", names], capture_output=True, text=True, check=False, env={}
+        )
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.startswith(folder)
+        assert done.stdout.endswith(" 6\n")
