@@ -3,7 +3,6 @@
 
 The values are documented in one place, charts/swage/values.schema.json: every value has a
 description and a default there. values.yaml and the table of charts/swage/README.md follow from it;
-alerts, dashboards and CRDs are copied into the chart, since Helm reads no file outside it;
 manifests/install.yaml is the chart rendered with ci/manifests-values.yaml (needs helm).
 """
 
@@ -93,16 +92,6 @@ def readme(schema: Schema) -> str:
     return f"{head}{BEGIN}\n{table(schema)}\n{END}{tail}"
 
 
-def copies() -> dict[Path, Path]:
-    """File of the chart: what it is a copy of."""
-    found = {CHART / "files" / "alerts.yaml": ROOT / "dashboards" / "alerts.yaml"}
-    for source in sorted((ROOT / "dashboards").glob("*.json")):
-        found[CHART / "files" / "dashboards" / source.name] = source
-    for source in sorted((ROOT / "manifests" / "crds").glob("*.yaml")):
-        found[CHART / "files" / "crds" / source.name] = source
-    return found
-
-
 def helm() -> str | None:
     """On PATH, or the one that the test cluster has built."""
     if found := shutil.which("helm"):
@@ -124,19 +113,18 @@ def template(program: str, *arguments: str) -> str:
 def manifest(program: str) -> str:
     head = (
         "# The chart's defaults for namespace swage, made by `make chart`. Not in it: the Secrets\n"
-        "# that helm generates (manifests/README.md makes them), hooks and tests.\n"
+        "# that helm generates (manifests/README.md makes them), CRDs, hooks and tests.\n"
     )
     chosen = CHART / "ci" / "manifests-values.yaml"
     return head + template(program, "--no-hooks", "--values", str(chosen))
 
 
-def wanted(program: str | None) -> dict[Path, str]:
+def wanted() -> dict[Path, str]:
     """Every file that follows from others, with its text."""
     schema = json.loads((CHART / "values.schema.json").read_text())
     if found := list(complaints(schema, "")):
         raise SystemExit("values.schema.json: " + "; ".join(found))
     files = {CHART / "values.yaml": values(schema), CHART / "README.md": readme(schema)}
-    files |= {copy: source.read_text() for copy, source in copies().items()}
     return files
 
 
@@ -145,7 +133,7 @@ def main() -> int:
     parser.add_argument("--check", action="store_true", help="write nothing; 1 when a file differs")
     check = parser.parse_args().check
     program = helm()
-    files = wanted(program)
+    files = wanted()
     stale = [file for file, text in files.items() if not file.exists() or file.read_text() != text]
     if not check:
         for file in stale:
