@@ -83,7 +83,7 @@ def test_servers_have_probes_and_a_config_checksum(objects: list[Object]) -> Non
 
 def test_only_what_talks_to_the_api_server_has_a_token(objects: list[Object]) -> None:
     with_token = {n for n, spec in pods(objects) if spec["automountServiceAccountToken"]}
-    assert with_token <= {"swage-controller", "swage-cleanup"}
+    assert with_token <= {"swage-controller", "swage-cleanup", "swage-test-api"}
     for one in of_kind(objects, "ServiceAccount"):
         assert one["automountServiceAccountToken"] is False
 

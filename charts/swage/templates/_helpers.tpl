@@ -118,13 +118,13 @@ rendering says the same everywhere. (context, secret, key)
 {{- end -}}
 {{- end -}}
 
-{{/* (context, weight): labels and annotations of what exists during uninstall only. */}}
+{{/* (context, weight, hook): labels and annotations of what exists during that hook only. */}}
 {{- define "swage.hook" }}
   labels:
     {{- include "swage.labels" (index . 0) | nindent 4 }}
     swage.dev/component: hook
   annotations:
-    helm.sh/hook: pre-delete
+    helm.sh/hook: {{ index . 2 }}
     helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded
     helm.sh/hook-weight: {{ index . 1 | quote }}
 {{- end -}}
