@@ -10,7 +10,7 @@ export CCACHE_SLOPPINESS ?= pch_defines,time_macros,include_file_mtime,include_f
 export CCACHE_MAXSIZE ?= 10G
 
 .DEFAULT_GOAL := help
-.PHONY: help setup doctor build quickstart test test-attacks test-unit test-integration test-system fuzz test-sanitizers test-learning test-cluster cluster-up cluster-down faults format lint tidy clean
+.PHONY: help setup doctor build quickstart test test-attacks test-unit test-integration test-system fuzz test-sanitizers test-learning test-cluster chart test-chart cluster-up cluster-down images test-images faults format lint tidy clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -59,6 +59,18 @@ cluster-down: ## end it; nothing is left
 
 test-cluster: setup ## what needs a real Kubernetes: brings one up unless it is
 	@python3 tools/run_tests.py cluster
+
+images: build ## OCI images of everything, in the cache directory (images/README.md)
+	@PYTHONPATH=images python3 -m swage_images --preset $(PRESET)
+
+test-images: setup ## images: the same input gives the same digest (a minute)
+	@python3 tools/run_tests.py images
+
+chart: ## rewrite what follows from the chart's schema: values, tables, manifests
+	@python3 tools/chart.py
+
+test-chart: setup ## the chart's renderings and values (half a minute; needs helm)
+	@python3 tools/run_tests.py chart
 
 faults: setup ## test-system, and kill -9 of every process of a running system (slow)
 	@python3 tools/run_tests.py faults

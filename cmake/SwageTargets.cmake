@@ -16,12 +16,14 @@ function(swage_library name)
   add_library(swage::${name} ALIAS swage_${name})
 endfunction()
 
-# swage_program(<name> SOURCES ... LINK ...): a binary called <name> under build/bin.
+# swage_program(<name> SOURCES ... LINK ...): a binary called <name> under build/bin. Each is an install
+# component of its own, with the libraries of torch (where it has any) beside bin, in lib/torch/lib.
 function(swage_program name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR})
   target_link_libraries(${name} PRIVATE swage::options ${ARG_LINK})
+  install(TARGETS ${name} RUNTIME DESTINATION bin COMPONENT ${name})
 endfunction()
 
 # swage_whole_test(<name> <target>): all cases of a GoogleTest program in one process, where starting

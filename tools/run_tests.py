@@ -27,6 +27,17 @@ CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "swage"
 VENV = CACHE / "venv" / "bin"
 # What is tested is what users build.
 PRESET = "dev"
+# Folders of typed Python; each is checked alone, with what they share.
+TYPED = (
+    "gpu_pool/model_host",
+    "tasks",
+    "tools",
+    "images",
+    "charts/swage/files",
+    "tests/images",
+    "tests/charts",
+    "tests/cluster",
+)
 
 
 @dataclass
@@ -112,9 +123,9 @@ def formatting(tally: Tally) -> None:
     ruff = (VENV / "python", "-m", "ruff")
     tally.note("ruff format", run(*ruff, "format", "--quiet", "--check", "."))
     tally.note("ruff check", run(*ruff, "check", "--quiet", "."))
-    for folder in ("gpu_pool/model_host", "tasks", "tools", "tests/cluster"):
+    for folder in TYPED:
         good = run(VENV / "python", "-m", "mypy", "--config-file", "pyproject.toml", folder,
-                   env={"MYPYPATH": folder})  # fmt: skip
+                   env={"MYPYPATH": f"{folder}:images:tools"})  # fmt: skip
         tally.note(f"mypy {folder}", good)
 
 
@@ -229,6 +240,16 @@ def cluster(tally: Tally) -> None:
         run(*command, "down")
 
 
+def images(tally: Tally) -> None:
+    """Images are what they say, and the same input gives the same digest."""
+    run_pytest(tally, "tests/images")
+
+
+def chart(tally: Tally) -> None:
+    """Renderings of the Helm chart, its values, and what is made from them."""
+    run_pytest(tally, "tests/charts")
+
+
 def faults(tally: Tally) -> None:
     """The system group, and kill -9 of every process of a running system."""
     if build(PRESET, tally):
@@ -264,6 +285,8 @@ GROUPS: dict[str, list[Callable[[Tally], None]]] = {
     "sanitizers": [sanitizers],
     "system": [system],
     "cluster": [cluster],
+    "images": [images],
+    "chart": [chart],
     "faults": [faults],
     "fuzz": [fuzz],
     "learning": [learning],

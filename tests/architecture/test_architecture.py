@@ -104,6 +104,7 @@ def test_the_document_rule_fires(tmp_path: Path) -> None:
     assert complaints("see `a/c.cpp`")
     assert complaints("see `a/c/`")
     assert not complaints("see `kernels/c.cpp`")
+    assert not complaints("see `/a/c.json`")
     assert complaints("see `kernels/c.cpp`", all_ours=True)
     assert complaints("see [there](a/c.md)")
     assert not complaints("see [the web](https://example.org/c.md)")
