@@ -97,9 +97,19 @@ def formatting(tally: Tally) -> None:
     ruff = (VENV / "python", "-m", "ruff")
     tally.note("ruff format", run(*ruff, "format", "--quiet", "--check", "."))
     tally.note("ruff check", run(*ruff, "check", "--quiet", "."))
-    for folder in ("gpu_pool/model_host", "tasks", "tools", "tests/cluster"):
+    # What a folder of tests imports from elsewhere in the tree.
+    beside = {
+        "tests/architecture": ("tools", "dashboards"),
+        "tests/bench": ("tests/system",),
+        "tests/learning": ("tests/system",),
+        "tests/unit": ("gpu_pool/model_host", "tasks/check", "tasks/tools"),
+    }
+    for folder in ("gpu_pool/model_host", "sandbox/template", "tasks", "tools", "cli/plot",
+                   "dashboards", "tests/architecture", "tests/attacks", "tests/bench",
+                   "tests/cluster", "tests/integration", "tests/learning", "tests/system",
+                   "tests/unit"):  # fmt: skip
         good = run(VENV / "python", "-m", "mypy", "--config-file", "pyproject.toml", folder,
-                   env={"MYPYPATH": folder})  # fmt: skip
+                   env={"MYPYPATH": ":".join((folder, *beside.get(folder, ())))})  # fmt: skip
         tally.note(f"mypy {folder}", good)
 
 
