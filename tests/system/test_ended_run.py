@@ -172,6 +172,9 @@ def test_a_run_does_not_resume_as_another_model(
     run, _ = seen
     other = tmp_path / "run.yaml"
     model = tmp_path / "model"
+    model.mkdir()
+    for name in ("config.json", "tokenizer.json", "model.safetensors"):
+        (model / name).write_text("{}")
     other.write_text(SHORT.read_text().replace("scratch:tiny", str(model)))
     before = (run.out / "run.yaml").read_text()
     done = swage("run", other, "--local", "--resume", "--out", run.out)
