@@ -1,4 +1,4 @@
-"""Warnings are errors in every preset (docs/decisions/0002-warnings-are-errors-everywhere.md)."""
+"""Warnings are errors in every preset (docs/decisions/0003-warnings-are-errors-everywhere.md)."""
 
 from __future__ import annotations
 
