@@ -18,7 +18,7 @@ from swage_model_host.task import TaskError, TaskHost
 
 UIDS = {
     "eager": 64001, "compile": 64002, "candidate": 64003, "task": 64004, "reference": 64004,
-    "reader": 64006,
+    "reader": 64006, "twin": 64003,
 }  # fmt: skip
 MAX_MESSAGE = 4096
 
@@ -125,7 +125,7 @@ class Host:
         return {"nonce": message["nonce"]}
 
     def _do_load(self, message: channel.Message, descriptors: list[int]) -> dict[str, Any]:
-        candidate = self._role == "candidate"
+        candidate = self._role in ("candidate", "twin")
         if descriptors:
             library = os.dup(descriptors[0])
             sys.meta_path.insert(0, program.LibraryFinder(library))
