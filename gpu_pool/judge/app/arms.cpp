@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "common/base/memory_file.hpp"
+#include "gpu_pool/judge/adapters/spare_memory.hpp"
 #include "gpu_pool/judge/app/endings.hpp"
 
 namespace swage::judge {
@@ -90,8 +91,10 @@ Result<Host*, Ending> Arms::spawn(Role role, const std::string& workspace) {
   order.role = role;
   order.workspace = workspace;
   order.cpus = settings_.host_cores;
-  if (is_untrusted_work(role))
-    order.memory_bytes = settings_.memory_bytes + settings_.plan.arena_bytes + kSpareBytes;
+  // The task's own hosts may take what the machine has to spare: one that needs more is refused by
+  // an allocation that fails, not by the kernel's choice of a process.
+  order.memory_bytes = (is_untrusted_work(role) ? settings_.memory_bytes : spare_memory()) +
+                       settings_.plan.arena_bytes + kSpareBytes;
   auto parts = zygote_.spawn(order);
   if (!parts) return tl::unexpected(cannot(parts.error()));
   hosts_.erase(role);

@@ -21,6 +21,8 @@ UIDS = {
     "reader": 64006, "twin": 64003,
 }  # fmt: skip
 MAX_MESSAGE = 4096
+MAX_FRAMES = 16  # the innermost ones of a traceback
+OWN_FOLDER = str(Path(__file__).parent)
 
 
 def main(
@@ -65,6 +67,24 @@ def _environment(role: str, threads: int) -> None:
     )
 
 
+def foreign_traceback(error: BaseException) -> str:
+    """The traceback as the failing code's author knows it: without frames of this program or of the
+    import system.
+    """
+    told = traceback.TracebackException.from_exception(error, limit=-MAX_FRAMES)
+    part: traceback.TracebackException | None = told
+    for _ in range(MAX_FRAMES):  # of a chain of causes
+        if part is None:
+            break
+        part.stack[:] = [frame for frame in part.stack if not _is_own(frame.filename)]
+        part = part.__cause__ or part.__context__
+    return "".join(told.format())
+
+
+def _is_own(file: str) -> bool:
+    return file.startswith((OWN_FOLDER, "<frozen"))
+
+
 class Host:
     """State of one host. One thread until the first operator runs."""
 
@@ -97,7 +117,7 @@ class Host:
         own = isinstance(
             error, MetadataError | TaskError | dispatch.PolicyError
         )  # says all there is to say
-        text = str(error) if own else "".join(traceback.format_exception(error))
+        text = str(error) if own else foreign_traceback(error)
         message = {
             "kind": "failed",
             "stage": stage,
