@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from testcluster import binaries
@@ -58,6 +59,10 @@ class Namespace:
         return token
 
 
+def serves(api: Api, path: str) -> bool:
+    return bool(api.raw("GET", path)[0] == 200)
+
+
 def install_crds(layout: Layout, api: Api) -> None:
     """Applies manifests/crds and waits until both kinds are served."""
     done = subprocess.run(
@@ -68,7 +73,7 @@ def install_crds(layout: Layout, api: Api) -> None:
     assert done.returncode == 0, done.stderr
     for plural in ("trainingruns", "profilingpools"):
         path = f"/apis/swage.dev/v1alpha1/{plural}"
-        until(f"{plural} are served", lambda path=path: api.raw("GET", path)[0] == 200, 10)
+        until(f"{plural} are served", partial(serves, api, path), 10)
 
 
 def restricted_pod(name: str, script: str) -> Object:

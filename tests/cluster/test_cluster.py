@@ -6,6 +6,7 @@ import base64
 import json
 import subprocess
 import sys
+from functools import partial
 
 import pytest
 from kit import Namespace, restricted_pod
@@ -188,6 +189,10 @@ def ask_dns(layout: Layout, name: str) -> str:
     return done.stdout.strip()
 
 
+def dns_says(layout: Layout, name: str, address: str) -> bool:
+    return ask_dns(layout, name) == address
+
+
 def test_a_pod_behind_a_headless_service_has_a_name(namespace: Namespace) -> None:
     service = {
         "metadata": {"name": "group"},
@@ -206,5 +211,5 @@ def test_a_pod_behind_a_headless_service_has_a_name(namespace: Namespace) -> Non
     address = namespace.wait_for_phase("first", "Running")["status"]["podIP"]
     for name in ("first.group", "group"):
         whole = f"{name}.{namespace.name}.svc.cluster.local"
-        until(f"{whole} is known", lambda w=whole: ask_dns(namespace.layout, w) == address, 10)
+        until(f"{whole} is known", partial(dns_says, namespace.layout, whole, address), 10)
     assert ask_dns(namespace.layout, f"second.group.{namespace.name}.svc.cluster.local") == ""

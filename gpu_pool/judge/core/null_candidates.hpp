@@ -13,9 +13,8 @@ namespace swage::judge {
 /// Candidates that compute nothing. A task for which one of them is right cannot be judged (design
 /// judge.md, section 9).
 enum class Null { zeros, ones, mean, rows_permuted, half_computed, input, last_result };
-inline constexpr std::array kNulls{Null::zeros,         Null::ones,
-                                   Null::mean,          Null::rows_permuted,
-                                   Null::half_computed, Null::input,
+inline constexpr std::array kNulls{Null::zeros,         Null::ones,          Null::mean,
+                                   Null::rows_permuted, Null::half_computed, Null::input,
                                    Null::last_result};
 /// `all zeros`, for people.
 std::string_view name_of(Null which);
