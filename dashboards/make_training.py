@@ -39,7 +39,8 @@ PANELS = (
             f" / sum(rate(swage_rollout_reward_count{{{RUN}}}[5m]))"),
            ("up to faster than eager", f'sum(rate(swage_rollout_reward_bucket{{le="2",{RUN}}}[5m]))'
             f" / sum(rate(swage_rollout_reward_count{{{RUN}}}[5m]))"))),
-    Panel("Guardrails", "short", "State of each guardrail: 0 quiet, 1 alert; one that acts pauses the run.",
+    Panel("Guardrails", "short", "State of each guardrail: 0 quiet, 1 alert. "
+          "One that acts pauses the run.",
           (("{{signal}}", f"swage_learner_guardrail_state{{{RUN}}}"),)),
     Panel("Entropy", "short", "Mean entropy of the policy at sampled positions, in nats; a rise "
           "with falling reward is the paper's first collapse.",

@@ -21,8 +21,22 @@ echo "machine"
 cores=$(nproc); memory=$(awk '/MemAvailable/ {print int($2/1048576)}' /proc/meminfo)
 [ "$cores" -ge 2 ] && good "$cores cores" || bad "$cores core" "at least 2 cores are needed: one judges while the other works"
 [ "$memory" -ge 7 ] && good "$memory GiB of memory free" || bad "$memory GiB of memory free" "8 GiB are needed for make quickstart"
-space=$(df -Pk "$here" | awk 'NR==2 {print int($4/1048576)}')
-[ "$space" -ge 8 ] && good "$space GiB of disk free" || bad "$space GiB of disk free" "8 GiB are needed for the build and one run"
+existing() { local p=$1; while [ ! -e "$p" ]; do p=$(dirname "$p"); done; echo "$p"; }
+disk_of() { df -Pk "$(existing "$1")" | awk 'NR==2 {print $6}'; }
+disk() { # GiB needed, a path on the disk, what for
+  local space; space=$(df -Pk "$(existing "$2")" | awk 'NR==2 {print int($4/1048576)}')
+  if [ "$space" -ge "$1" ]; then good "$space GiB free on the disk of $2"
+  else bad "$space GiB free on the disk of $2" "$1 GiB are needed for $3"; fi; }
+# 3 GiB for the build and one run, 6 for LibTorch and the caches: 1 each once they are there.
+repository=$(cd "$here/.." && pwd); caches=${XDG_CACHE_HOME:-$HOME/.cache}
+build=3; [ -x "$repository/build/dev/bin/swage" ] && build=1
+cache=6; [ -e "$venv/.requirements" ] && cache=1
+if [ "$(disk_of "$repository")" = "$(disk_of "$caches")" ]; then
+  disk $((build + cache)) "$repository" "the build, LibTorch, caches (in $caches) and one run"
+else
+  disk $build "$repository" "the build and one run"
+  disk $cache "$caches" "LibTorch and caches (XDG_CACHE_HOME names another place)"
+fi
 grep -q avx2 /proc/cpuinfo && good "AVX2" || bad "AVX2" "kernels are compiled for x86-64-v3; use a processor from 2015 or later"
 
 echo "isolation"

@@ -2,12 +2,14 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <charconv>
 #include <cstdio>
 #include <filesystem>
 #include <map>
 
 #include "cli/adapters/verdict_message.hpp"
 #include "cli/app/find_system.hpp"
+#include "cli/core/noise_summary.hpp"
 #include "cli/core/verdict_text.hpp"
 #include "common/asio/clock.hpp"
 #include "common/asio/root.hpp"
@@ -24,6 +26,10 @@ namespace fs = std::filesystem;
 
 constexpr int kBadArguments = 64;
 constexpr int kMissing = 69;
+constexpr std::uint32_t kFewestRounds = 6;  // fewer give no interval
+constexpr std::uint32_t kMostRounds = 1000;
+
+int times(const JudgeOptions& options) { return std::max(options.repeat, options.ab_noise); }
 
 int complain(int code, const std::string& text) {
   std::fprintf(stderr, "swage judge: %s\n", text.c_str());
@@ -61,14 +67,29 @@ sandbox::CompileSettings compile_settings(const fs::path& venv) {
   return settings;
 }
 
+/// 0 for `quick`, `full` and what is neither they nor a possible number.
+std::uint32_t number_of_rounds(const std::string& text) {
+  std::uint32_t rounds = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), rounds);
+  const bool whole = error == std::errc() && end == text.data() + text.size();
+  return whole && rounds >= kFewestRounds && rounds <= kMostRounds ? rounds : 0;
+}
+
 worker::LocalSolution solution_of(const JudgeOptions& options) {
   worker::LocalSolution out;
   out.task = fs::absolute(options.task);
-  out.solution = fs::absolute(options.solution);
+  if (!options.reference_only) out.solution = fs::absolute(options.solution);
+  out.python = cache_directory() / "venv" / "bin" / "python";
+  out.inline_program = share_directory() / "model_host" / "swage_model_host" / "inline_sources.py";
   out.pristine = share_directory() / "sandbox" / "template";
   out.mode = *mode_of(options.mode);
   out.precision = options.precision;
-  out.one_machine = options.rounds == "quick";
+  // Who gives a time but no number wants as much certainty as the time allows.
+  out.one_machine = options.rounds == "quick" || (options.rounds.empty() && options.budget_s == 0);
+  out.rounds = number_of_rounds(options.rounds);
+  out.budget_s = options.budget_s;
+  if (options.reference_only) out.subject = judge::Subject::reference;
+  if (options.ab_noise > 0) out.subject = judge::Subject::noise;
   return out;
 }
 
@@ -79,18 +100,28 @@ void show_progress(const judge::Progress& progress) {
   std::fprintf(stderr, "%s ...\n", last.c_str());
 }
 
-int print(const JudgeOptions& options, const worker::LocalVerdict& judged) {
-  auto verdict = verdict_from_bytes(judged.verdict);
+void print_json(const nlohmann::json& record, bool one_of_many) {
+  using Handler = nlohmann::json::error_handler_t;
+  std::printf("%s\n", record.dump(one_of_many ? -1 : 2, ' ', false, Handler::replace).c_str());
+}
+
+void print(const JudgeOptions& options, nlohmann::json verdict, const std::string& diagnostics) {
   if (options.json) {
-    verdict["diagnostics"] = judged.diagnostics;
-    const int indent = options.repeat > 1 ? -1 : 2;  // several records: one a line
-    using Handler = nlohmann::json::error_handler_t;
-    std::printf("%s\n", verdict.dump(indent, ' ', false, Handler::replace).c_str());
+    verdict["diagnostics"] = diagnostics;
+    print_json(verdict, times(options) > 1);
   } else {
-    std::fputs((verdict_text(verdict) + judged.diagnostics).c_str(), stdout);
+    std::fputs((verdict_text(verdict) + diagnostics).c_str(), stdout);
   }
   std::fflush(stdout);
-  return verdict.value("code", "") == "ok" ? 0 : 1;
+}
+
+int print_noise(const JudgeOptions& options, const NoiseSummary& summary) {
+  if (options.json) {
+    print_json({{"ab_noise", summary.record()}}, true);
+  } else {
+    std::fputs(summary.text().c_str(), stdout);
+  }
+  return summary.sound() ? 0 : 1;
 }
 
 Task<int> judge_once(asio::any_io_executor strand, StopSource& stop, JudgeOptions options) {
@@ -103,12 +134,20 @@ Task<int> judge_once(asio::any_io_executor strand, StopSource& stop, JudgeOption
   const auto report = options.json ? [](judge::Progress) {}
                                    : +[](judge::Progress progress) { show_progress(progress); };
   int code = 0;
-  for (int i = 0; i < options.repeat && !stop.stopping(); ++i) {
-    const auto verdict =
-        co_await worker::judge_locally(solution_of(options), *compiler, **runner, report, stop);
-    const int one = verdict ? print(options, *verdict) : complain(1, verdict.error());
-    code = std::max(code, one);
+  NoiseSummary noise;
+  for (int i = 0; i < times(options) && !stop.stopping(); ++i) {
+    const auto judged = co_await worker::judge_locally(strand, solution_of(options), *compiler,
+                                                       **runner, report, stop);
+    if (!judged) {
+      code = complain(1, judged.error());
+      break;
+    }
+    const auto verdict = verdict_from_bytes(judged->verdict);
+    print(options, verdict, judged->diagnostics);
+    noise.add(verdict);
+    if (options.ab_noise == 0 && verdict.value("code", "") != "ok") code = 1;
   }
+  if (options.ab_noise > 0 && code == 0) code = print_noise(options, noise);
   co_await (*runner)->shut_down();
   co_return code;
 }
@@ -117,19 +156,29 @@ Task<int> judge_once(asio::any_io_executor strand, StopSource& stop, JudgeOption
 
 void add_judge_options(CLI::App& command, JudgeOptions& options) {
   command.add_option("--task", options.task, "model.py in KernelBench's format")->required();
-  command.add_option("--solution", options.solution, "folder with model_new.py and kernels/")
-      ->required();
+  command.add_option(
+      "--solution", options.solution,
+      "folder with model_new.py and kernels/, or one file whose ModelNew uses load_inline");
   command.add_option("--device", options.device, "cpu")->capture_default_str();
   command.add_option("--mode", options.mode, "verify, profile or score")->capture_default_str();
-  command.add_option("--rounds", options.rounds, "quick (12) or full (30 to 120)")
-      ->check(CLI::IsMember({"quick", "full"}))
-      ->capture_default_str();
+  command.add_option("--rounds", options.rounds,
+                     "quick (12, the default), full (30 to 120), or a number from 6 to 1000");
+  command
+      .add_option("--budget", options.budget_s,
+                  "seconds that the rounds may take; without --rounds, full")
+      ->check(CLI::Range(1U, 3600U));
   command
       .add_option("--precision", options.precision,
                   "official (1e-2 decides) or matched (as exact as the reference)")
       ->check(CLI::IsMember({"official", "matched"}))
       ->capture_default_str();
   command.add_option("--seed", options.seed, "64 hex digits: the same inputs again");
+  command.add_flag("--reference-only", options.reference_only,
+                   "time eager and compile; no solution");
+  command
+      .add_option("--ab-noise", options.ab_noise,
+                  "so many times: measure the solution against itself in a second process")
+      ->check(CLI::Range(1, 10'000));
   command.add_option("--repeat", options.repeat, "judge so many times, with warm model hosts")
       ->check(CLI::Range(1, 10'000))
       ->capture_default_str();
@@ -140,16 +189,41 @@ void add_judge_options(CLI::App& command, JudgeOptions& options) {
       "files; 69 something needed is missing.");
 }
 
+namespace {
+
+/// What is wrong with options that each alone may be right; empty if nothing is.
+std::string contradiction(const JudgeOptions& options) {
+  const bool named =
+      options.rounds.empty() || options.rounds == "quick" || options.rounds == "full";
+  if (!named && number_of_rounds(options.rounds) == 0)
+    return "--rounds is quick, full or a number from 6 to 1000";
+  const bool timed = options.mode != "verify";
+  if (!timed && (options.reference_only || options.ab_noise > 0))
+    return "--mode verify times nothing: --reference-only and --ab-noise need profile or score";
+  if (!timed && (!options.rounds.empty() || options.budget_s > 0))
+    return "--mode verify times nothing: leave --rounds and --budget out";
+  if (options.reference_only && (options.ab_noise > 0 || !options.solution.empty()))
+    return "--reference-only takes no --solution and no --ab-noise";
+  if (options.ab_noise > 0 && options.repeat > 1) return "--ab-noise N repeats already";
+  if (!options.reference_only && options.solution.empty())
+    return "--solution is needed (or --reference-only)";
+  return "";
+}
+
+}  // namespace
+
 int judge_command(const JudgeOptions& options) {
   if (!mode_of(options.mode)) return complain(kBadArguments, "--mode is verify, profile or score");
+  if (const auto why = contradiction(options); !why.empty()) return complain(kBadArguments, why);
   if (options.device != "cpu")
     return complain(kMissing, "--device " + options.device + " is not built: this judge knows cpu");
   if (!options.seed.empty() && from_hex(options.seed).size() != 32)
     return complain(kBadArguments, "--seed is 64 hex digits");
   if (!fs::is_regular_file(options.task))
     return complain(kBadArguments, "no such file: " + options.task);
-  if (!fs::is_directory(options.solution))
-    return complain(kBadArguments, "no such folder: " + options.solution);
+  const bool given = options.reference_only || fs::is_directory(options.solution) ||
+                     fs::is_regular_file(options.solution);
+  if (!given) return complain(kBadArguments, "no such file or folder: " + options.solution);
   return run_root(
       [options](asio::any_io_executor strand, StopSource& stop) {
         return judge_once(std::move(strand), stop, options);

@@ -18,9 +18,9 @@ std::string arm_line(const char* name, const nlohmann::json& arm) {
   return line;
 }
 
-std::string ratio_line(const char* against, const nlohmann::json& ratio) {
+std::string ratio_line(const char* of, const char* against, const nlohmann::json& ratio) {
   char line[128];
-  std::snprintf(line, sizeof line, "candidate / %-8s %.3f   [%.3f, %.3f]\n", against,
+  std::snprintf(line, sizeof line, "%s / %-8s %.3f   [%.3f, %.3f]\n", of, against,
                 ratio.value("median", 0.0), ratio.value("lo", 0.0), ratio.value("hi", 0.0));
   return line;
 }
@@ -37,10 +37,16 @@ std::string verdict_text(const nlohmann::json& verdict) {
     if (timing->contains("eager")) out += arm_line("eager", timing->at("eager"));
     if (timing->contains("compile")) out += arm_line("compile", timing->at("compile"));
     if (timing->contains("candidate")) out += arm_line("candidate", timing->at("candidate"));
-    if (timing->contains("q_eager")) out += ratio_line("eager", timing->at("q_eager"));
-    if (timing->contains("q_compile")) out += ratio_line("compile", timing->at("q_compile"));
+    if (timing->contains("twin")) out += arm_line("twin", timing->at("twin"));
+    if (timing->contains("q_eager")) out += ratio_line("candidate", "eager", timing->at("q_eager"));
+    if (timing->contains("q_compile"))
+      out += ratio_line("candidate", "compile", timing->at("q_compile"));
+    if (timing->contains("q_twin")) out += ratio_line("candidate", "twin", timing->at("q_twin"));
+    if (timing->contains("q_reference"))
+      out += ratio_line("compile", "eager", timing->at("q_reference"));
   }
-  if (const auto checks = verdict.find("checks"); checks != verdict.end() && checks->is_array()) {
+  if (const auto checks = verdict.find("checks");
+      checks != verdict.end() && checks->is_array() && !checks->empty()) {
     int passed = 0;
     for (const auto& check : *checks) passed += check.value("passed", false) ? 1 : 0;
     out +=

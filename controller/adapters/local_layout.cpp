@@ -124,7 +124,7 @@ std::vector<DesiredPod> LocalLayout::desired_pods() const {
   out.push_back({redis_pod(), Component::redis, {}});
   out.push_back({file_.pool.name + "-gpu-0", Component::gpu_worker, {redis_pod()}});
   out.push_back({learner_pod(), Component::learner, {}});
-  for (int i = 0; i < file_.run.policy_replicas; ++i)
+  for (int i = 0; i < file_.run.policy.replicas; ++i)
     out.push_back({name_ + "-policy-" + std::to_string(i), Component::policy, {}});
   out.push_back({name_ + "-rollout-0", Component::rollout_worker, {redis_pod()}});
   return out;
@@ -132,8 +132,8 @@ std::vector<DesiredPod> LocalLayout::desired_pods() const {
 
 std::vector<std::string> LocalLayout::policy_addresses() const {
   std::vector<std::string> out;
-  out.reserve(static_cast<std::size_t>(file_.run.policy_replicas));
-  for (int i = 0; i < file_.run.policy_replicas; ++i)
+  out.reserve(static_cast<std::size_t>(file_.run.policy.replicas));
+  for (int i = 0; i < file_.run.policy.replicas; ++i)
     out.push_back(address_of(name_ + "-policy-" + std::to_string(i)));
   return out;
 }

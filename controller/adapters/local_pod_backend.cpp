@@ -55,6 +55,17 @@ class Backend final : public LocalPodBackend {
     std::ignore = gate_.spawn("ready files", watch_ready_files());
   }
 
+  /// Children die with their controller: there is nobody to adopt, and a claim needs no mark.
+  Task<std::vector<LivePod>> adopt(StopSource&) override { co_return std::vector<LivePod>{}; }
+  Task<Result<void, PodError>> claim(std::string name, std::string uid, std::string) override {
+    const auto found = pods_.find(name);
+    if (found == pods_.end() || found->second->spec.uid != uid || found->second->ended)
+      co_return tl::unexpected(PodError{PodErrc::not_found, "no pod " + name + " of uid " + uid});
+    if (std::exchange(found->second->claimed, true))
+      co_return tl::unexpected(PodError{PodErrc::lost, name + " is claimed already"});
+    co_return Result<void, PodError>{};
+  }
+
   Task<Result<void, PodError>> create(PodSpec spec) override {
     if (pods_.contains(spec.name))
       co_return tl::unexpected(PodError{PodErrc::refused, spec.name + " exists already"});
@@ -119,6 +130,7 @@ class Backend final : public LocalPodBackend {
     PodSpec spec;
     std::unique_ptr<Process> process;
     bool ready = false;
+    bool claimed = false;
     bool removed = false;
     bool ended = false;
     int http_port = 0;
@@ -149,8 +161,11 @@ class Backend final : public LocalPodBackend {
 
   void report(const Pod& pod, PodPhase phase, std::optional<int> exit_code = std::nullopt,
               std::string detail = {}) {
-    events_.push({pod.spec.name, pod.spec.uid, pod.spec.component, phase, exit_code,
-                  std::move(detail), pod.http_port, pod.process->pid()});
+    PodEvent event{pod.spec.name, pod.spec.uid, pod.spec.component,
+                   phase,         exit_code,    std::move(detail)};
+    event.http_port = pod.http_port;
+    event.pid = pod.process->pid();
+    events_.push(std::move(event));
   }
 
   /// Waits for one pod's end and reports it.

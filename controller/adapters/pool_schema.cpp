@@ -43,11 +43,13 @@ ScalingSpec read_scaling(Fields fields) {
   return out;
 }
 
-void read_secrets(Fields& spec, const SchemaContext& context) {
+void read_secrets(Fields& spec, const SchemaContext& context, ProfilingPool& out) {
   auto redis = spec.object("redis");
   context.only_in_a_cluster(redis, {"secretName"});
+  out.redis_secret = redis.text("secretName", out.redis_secret);
   redis.finish();
   context.only_in_a_cluster(spec, {"verdictSecretName"});
+  out.verdict_secret = spec.text("verdictSecretName", out.verdict_secret);
 }
 
 }  // namespace
@@ -60,6 +62,7 @@ ProfilingPool read_profiling_pool(const nlohmann::json& document, const SchemaCo
   ProfilingPool out;
   out.name = metadata.name;
   out.space = metadata.space;
+  root.require("spec", "the pool; {} takes every default");
   auto spec = root.object("spec");
   if (spec.has("replicas")) out.replicas = static_cast<int>(spec.integer("replicas", 1, 0, 1024));
   out.device_kind = read_device_kind(spec);
@@ -72,9 +75,13 @@ ProfilingPool read_profiling_pool(const nlohmann::json& document, const SchemaCo
                                       std::to_string(out.lease.max_hold_seconds) + ")");
   if (out.replicas && out.scaling.mode != ScalingMode::fixed)
     spec.complain("replicas", "belongs to scaling.mode Fixed; leave it out otherwise");
-  read_secrets(spec, context);
-  context.only_in_a_cluster(spec, {"gpuResource", "image", "resources", "nodeSelector",
-                                   "tolerations", "affinity", "runtimeClassName"});
+  read_secrets(spec, context, out);
+  context.only_in_a_cluster(spec, {"gpuResource", "image"});
+  out.gpu_resource = spec.text("gpuResource", out.gpu_resource);
+  out.image = spec.text("image", "");
+  read_placement(spec, context,
+                 {"resources", "nodeSelector", "tolerations", "affinity", "runtimeClassName"},
+                 out.placement);
   spec.finish();
   root.finish();
   return out;

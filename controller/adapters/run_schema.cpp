@@ -19,9 +19,10 @@ void take_number(Fields& fields, const char* name, double& value, double low, do
   value = fields.number(name, value, low, high);
 }
 
-std::string read_model(Fields fields, const SchemaContext& context) {
+void read_model(Fields fields, const SchemaContext& context, TrainingRun& run) {
   fields.require("source", "`scratch:tiny` or the absolute path of a model directory");
-  const auto source = fields.text("source", "scratch:tiny");
+  run.model_source = fields.text("source", "scratch:tiny");
+  const auto& source = run.model_source;
   const bool scratch = source.starts_with("scratch:");
   if (scratch && source != "scratch:tiny")
     fields.complain("source", "names an unknown preset `" + source.substr(8) + "`; known is tiny");
@@ -29,8 +30,8 @@ std::string read_model(Fields fields, const SchemaContext& context) {
     fields.complain("source",
                     "must be `scratch:<preset>` or an absolute directory, not `" + source + "`");
   context.only_in_a_cluster(fields, {"claimName"});
+  run.model_claim = fields.text("claimName", "");
   fields.finish();
-  return source;
 }
 
 TaskSet read_task_set(const nlohmann::json& item, const std::string& path,
@@ -167,24 +168,30 @@ void read_rollouts(Fields& spec, TrainingRun& run, const SchemaContext& context)
 }
 
 void read_replicas(Fields& spec, TrainingRun& run, const SchemaContext& context) {
-  int gpus = 1;
-  auto policy = spec.object("policy");
-  take(policy, "replicas", run.policy_replicas, 1, 1000);
-  take(policy, "gpusPerReplica", gpus, 1, 16);
-  context.only_in_a_cluster(policy, {"resources", "nodeSelector", "tolerations"});
-  policy.finish();
-
-  auto trainer = spec.object("learner");
-  take(trainer, "replicas", run.learner_replicas, 1, 1000);
-  gpus = 8;
-  take(trainer, "gpusPerReplica", gpus, 1, 16);
-  context.only_in_a_cluster(trainer, {"resources", "nodeSelector", "tolerations", "storage"});
-  trainer.finish();
+  for (const auto& [name, out] :
+       {std::pair{"policy", &run.policy}, std::pair{"learner", &run.learner}}) {
+    auto fields = spec.object(name);
+    take(fields, "replicas", out->replicas, 1, 1000);
+    take(fields, "gpusPerReplica", out->gpus, 1, 16);
+    read_placement(fields, context, {"resources", "nodeSelector", "tolerations"}, out->placement);
+    if (out == &run.learner) {
+      context.only_in_a_cluster(fields, {"storage"});
+      auto storage = fields.object("storage");
+      run.storage.size = read_quantity(storage, "size", run.storage.size);
+      run.storage.class_name = storage.text("className", "");
+      run.storage.retain = storage.boolean("retain", true);
+      storage.finish();
+    }
+    fields.finish();
+  }
 }
 
 SandboxSpec read_sandbox(Fields fields, const SchemaContext& context) {
   SandboxSpec out;
-  context.only_in_a_cluster(fields, {"image", "runtimeClassName", "nodeSelector", "tolerations"});
+  context.only_in_a_cluster(fields, {"image"});
+  out.image = fields.text("image", "");
+  read_placement(fields, context, {"runtimeClassName", "nodeSelector", "tolerations"},
+                 out.placement);
   auto resources = fields.object("resources");
   out.sandboxd = read_resources(resources.object("sandboxd"));
   out.agent = read_resources(resources.object("agent"));
@@ -238,7 +245,7 @@ TrainingRun read_training_run(const nlohmann::json& document, const SchemaContex
   out.seed = spec.integer("seed", 1, 0, std::numeric_limits<std::int64_t>::max());
   take(spec, "weight", out.weight, 1, 100);
   spec.require("model", "{source: \"scratch:tiny\"}");
-  out.model_source = read_model(spec.object("model"), context);
+  read_model(spec.object("model"), context, out);
   out.tasks = read_tasks(spec, context);
   read_stages(spec.object("stages"), out.learning.stages);
   read_learning(spec.object("learning"), out.learning.learning);
@@ -248,6 +255,9 @@ TrainingRun read_training_run(const nlohmann::json& document, const SchemaContex
   out.sandbox = read_sandbox(spec.object("sandbox"), context);
   out.evaluation = read_evaluation(spec.object("evaluation"), out.space);
   context.only_in_a_cluster(spec, {"ttlSecondsAfterFinished"});
+  if (spec.has("ttlSecondsAfterFinished"))
+    out.ttl_seconds = static_cast<int>(
+        spec.integer("ttlSecondsAfterFinished", 0, 0, std::numeric_limits<int>::max()));
   if (!out.no_agent_loop && !out.learning.stages.agentic.enabled)
     spec.complain("stages.agentic.enabled", "may be false only with ablations.noAgentLoop: true");
   spec.finish();

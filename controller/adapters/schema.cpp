@@ -14,18 +14,37 @@ void read_texts(Fields fields, const nlohmann::json* object) {
 
 void read_quantities(Fields fields, const nlohmann::json* object,
                      std::map<std::string, std::string>& out) {
-  static const std::regex kQuantity(R"([0-9]+(\.[0-9]+)?(m|k|[KMGTPE]i?)?)");
   if (object == nullptr || !object->is_object()) return;
   for (const auto& [key, value] : object->items()) {
-    const auto* got = fields.raw(key);
-    if (got == nullptr) continue;
-    const std::string text = got->is_string() ? got->get<std::string>() : got->dump();
-    if ((got->is_string() || got->is_number()) && std::regex_match(text, kQuantity)) {
-      out[key] = text;
-    } else {
-      fields.complain(key, "must be a quantity such as 500m or 2Gi, not " + got->dump());
-    }
+    auto text = read_quantity(fields, key, "");
+    if (!text.empty()) out[key] = std::move(text);
   }
+}
+
+void read_map(Fields fields, const nlohmann::json* object,
+              std::map<std::string, std::string>& out) {
+  if (object == nullptr || !object->is_object()) return;
+  for (const auto& [key, value] : object->items()) out[key] = fields.text(key, "");
+}
+
+std::string read_tolerations(Fields& fields, const SchemaContext& context) {
+  const auto* list = fields.raw("tolerations");
+  if (list == nullptr) return "[]";
+  if (!list->is_array() || list->size() > 16) {
+    fields.complain("tolerations", "must be a list of at most 16 tolerations");
+    return "[]";
+  }
+  for (std::size_t i = 0; i < list->size(); ++i) {
+    Fields one((*list)[i], fields.path_of("tolerations[" + std::to_string(i) + "]"),
+               context.complain);
+    for (const auto* name : {"key", "value"}) std::ignore = one.text(name, "");
+    std::ignore = one.one_of("operator", {"Exists", "Equal"}, "Equal");
+    std::ignore =
+        one.one_of("effect", {"NoSchedule", "PreferNoSchedule", "NoExecute"}, "NoSchedule");
+    std::ignore = one.raw("tolerationSeconds");
+    one.finish();
+  }
+  return list->dump();
 }
 
 }  // namespace
@@ -69,6 +88,50 @@ Resources read_resources(Fields fields) {
   const auto* limits = fields.raw("limits");
   read_quantities(fields.object("limits"), limits, out.limits);
   fields.finish();
+  return out;
+}
+
+std::string read_quantity(Fields& fields, const std::string& name, const std::string& fallback) {
+  static const std::regex kQuantity(R"([0-9]+(\.[0-9]+)?(m|k|[KMGTPE]i?)?)");
+  const auto* got = fields.raw(name);
+  if (got == nullptr) return fallback;
+  const std::string text = got->is_string() ? got->get<std::string>() : got->dump();
+  if ((got->is_string() || got->is_number_integer()) && std::regex_match(text, kQuantity))
+    return text;
+  fields.complain(
+      name, "must be a quantity such as 500m or 2Gi, a fraction in quotes, not " + got->dump());
+  return fallback;
+}
+
+void read_placement(Fields& fields, const SchemaContext& context,
+                    std::initializer_list<const char*> names, Placement& out) {
+  context.only_in_a_cluster(fields, names);
+  for (const std::string name : names) {
+    if (!fields.has(name)) continue;
+    if (name == "resources") {
+      out.resources = read_resources(fields.object(name));
+    } else if (name == "nodeSelector") {
+      const auto* map = fields.raw(name);
+      read_map(fields.object(name), map, out.node_selector);
+    } else if (name == "tolerations") {
+      out.tolerations = read_tolerations(fields, context);
+    } else if (name == "affinity") {
+      std::ignore = fields.object(name);
+      if (const auto* raw = fields.raw(name); raw != nullptr && raw->is_object())
+        out.affinity = raw->dump();
+    } else {
+      out.runtime_class = fields.text(name, "");
+    }
+  }
+}
+
+nlohmann::json spec_only(const nlohmann::json& object) {
+  nlohmann::json out;
+  for (const auto* name : {"apiVersion", "kind", "spec"})
+    if (object.contains(name)) out[name] = object[name];
+  for (const auto* name : {"name", "namespace"})
+    if (object.contains("metadata") && object["metadata"].contains(name))
+      out["metadata"][name] = object["metadata"][name];
   return out;
 }
 

@@ -30,8 +30,18 @@ struct Metadata {
 Metadata read_metadata(Fields& root, const SchemaContext& context);
 /// {requests, limits}, each a map of Kubernetes quantities.
 Resources read_resources(Fields fields);
+/// Those of `names` that are there: resources, nodeSelector, tolerations, affinity,
+/// runtimeClassName, each with its notice.
+void read_placement(Fields& fields, const SchemaContext& context,
+                    std::initializer_list<const char*> names, Placement& out);
+/// A quantity, as text.
+std::string read_quantity(Fields& fields, const std::string& name, const std::string& fallback);
 DeviceKind read_device_kind(Fields& spec);
 bool is_name(const std::string& text);
+
+/// An object of the API server as a file has it: without status and what the server adds to the
+/// metadata.
+nlohmann::json spec_only(const nlohmann::json& object);
 
 TrainingRun read_training_run(const nlohmann::json& document, const SchemaContext& context);
 ProfilingPool read_profiling_pool(const nlohmann::json& document, const SchemaContext& context);

@@ -3,8 +3,8 @@
 
 #include "common/asio/root.hpp"
 #include "common/log/log.hpp"
-#include "controller/adapters/run_file.hpp"
 #include "controller/adapters/model_check.hpp"
+#include "controller/adapters/run_file.hpp"
 #include "controller/adapters/task_check.hpp"
 #include "controller/app/run_controller.hpp"
 #include "policy/tokenizer/tokenizer.hpp"

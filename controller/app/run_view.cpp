@@ -46,24 +46,6 @@ json conditions(const RunFacts& facts) {
   return out;
 }
 
-const char* component_name(Component component) {
-  switch (component) {
-    case Component::redis:
-      return "redis";
-    case Component::gpu_worker:
-      return "gpu-worker";
-    case Component::policy:
-      return "policy";
-    case Component::learner:
-      return "learner";
-    case Component::rollout_worker:
-      return "rollout-worker";
-    case Component::sandbox:
-      return "sandbox";
-  }
-  return "";
-}
-
 const char* pod_phase_name(PodPhase phase) {
   switch (phase) {
     case PodPhase::pending:

@@ -17,13 +17,6 @@ constexpr bool is_final(int exit_code) {
   return exit_code == 64 || exit_code == 69 || exit_code == 74;
 }
 
-/// A pod that has to run as long as the run does.
-struct DesiredPod {
-  std::string name;
-  Component component = Component::learner;
-  std::vector<std::string> after;  ///< names of pods that must be ready before it starts
-};
-
 struct RestartPolicy {
   Duration first_delay = std::chrono::milliseconds(500);
   Duration longest_delay = std::chrono::seconds(30);

@@ -39,12 +39,14 @@ struct SingleTurnStage {
   bool enabled = true;
   std::uint64_t steps = 50;
   std::uint32_t context_tokens = 32'768;
+  bool operator==(const SingleTurnStage&) const = default;
 };
 
 struct CollectStage {
   bool enabled = true;
   std::uint64_t trajectories = 2'048;
   CollectActor actor = CollectActor::policy;
+  bool operator==(const CollectStage&) const = default;
 };
 
 struct RftStage {
@@ -54,6 +56,7 @@ struct RftStage {
   std::uint64_t min_kept = 64;  ///< fewer trajectories after the filter: pause, RftStarved
   std::uint32_t trajectories_per_step = 64;
   std::uint32_t checkpoint_every_epochs = 1;
+  bool operator==(const RftStage&) const = default;
 };
 
 struct CriticStage {
@@ -61,6 +64,7 @@ struct CriticStage {
   std::uint32_t max_passes = 20;
   std::uint32_t trajectories_per_step = 64;
   bool hold_out = true;  ///< 5 % hold-out and early stopping; else all passes, on everything
+  bool operator==(const CriticStage&) const = default;
 };
 
 struct AgenticStage {
@@ -68,6 +72,7 @@ struct AgenticStage {
   std::uint64_t steps = 150;
   std::uint32_t turns = 150;
   std::uint32_t context_tokens = 131'072;
+  bool operator==(const AgenticStage&) const = default;
 };
 
 struct Stages {
@@ -76,6 +81,7 @@ struct Stages {
   RftStage rft;
   CriticStage critic;
   AgenticStage agentic;
+  bool operator==(const Stages&) const = default;
 };
 
 struct Learning {
@@ -107,6 +113,7 @@ struct Learning {
   std::uint32_t micro_batch_tokens = 32'768;
   bool critic_unfit_guard = true;  ///< guardrail and stage check on explained variance
   bool low_entropy_alert = true;   ///< lower side of EntropySpike
+  bool operator==(const Learning&) const = default;
 };
 
 /// What one run does. Made by `preset_settings`, then changed by what the user gave.
@@ -116,6 +123,7 @@ struct Settings {
   Learning learning;
   RewardKind reward = RewardKind::paper;
   std::uint64_t evaluation_rollouts = 64;  ///< of each evaluation round; 0 leaves the rounds out
+  bool operator==(const Settings&) const = default;
 };
 
 /// The columns of the design's table "Stages" (docs: learner/README.md).

@@ -31,8 +31,9 @@ void finish_evaluation(StageHost& host, const std::vector<const LedgerEntry*>& e
   auto& state = host.state();
   auto& mean = state.slot.round == 1 ? state.reward_after_rft : state.reward_final;
   mean = counted > 0 ? std::optional(sum / static_cast<double>(counted)) : std::nullopt;
-  log_info("evaluation round done",
-           {{"round", state.slot.round}, {"rollouts", counted}, {"reward_mean", mean.value_or(-1.0)}});
+  log_info(
+      "evaluation round done",
+      {{"round", state.slot.round}, {"rollouts", counted}, {"reward_mean", mean.value_or(-1.0)}});
 }
 
 std::size_t index_in(const std::vector<StageSlot>& plan, const StageSlot& slot) {

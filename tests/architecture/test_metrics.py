@@ -54,7 +54,10 @@ def test_the_rule_fires_for_a_metric_that_nobody_registers() -> None:
 
 def promised_actions(text: str) -> set[str]:
     """What a text for operators says that a guardrail does by itself."""
-    words = {"rollback": r"\brolls? back\b|\brollback", "pause": r"\bpauses?\b|\bpaused\b"}
+    words = {
+        "rollback": r"\brolls? back\b|(?<!helm )\brollback",
+        "pause": r"\bpauses?\b|\bpaused\b",
+    }
     return {action for action, word in words.items() if re.search(word, text)}
 
 

@@ -5,10 +5,14 @@ from __future__ import annotations
 import os
 import subprocess
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 
 from testcluster import binaries
 from testcluster.api import Api, Object, until
 from testcluster.layout import Layout
+
+CRDS = Path(__file__).resolve().parents[2] / "manifests" / "crds"
 
 
 @dataclass(frozen=True)
@@ -35,10 +39,11 @@ class Namespace:
         assert pod is not None
         return pod
 
-    def kubectl(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+    def kubectl(self, *arguments: str, text: str = "") -> subprocess.CompletedProcess[str]:
+        """Runs it in this namespace; `text` is its input."""
         return subprocess.run(
             [binaries.program("kubectl"), "--namespace", self.name, *arguments],
-            env={**os.environ, "KUBECONFIG": str(self.layout.admin_kubeconfig)},
+            env={**os.environ, "KUBECONFIG": str(self.layout.admin_kubeconfig)}, input=text,
             capture_output=True, text=True, check=False, timeout=60,
         )  # fmt: skip
 
@@ -52,6 +57,23 @@ class Namespace:
         )
         token: str = answer["status"]["token"]
         return token
+
+
+def serves(api: Api, path: str) -> bool:
+    return bool(api.raw("GET", path)[0] == 200)
+
+
+def install_crds(layout: Layout, api: Api) -> None:
+    """Applies manifests/crds and waits until both kinds are served."""
+    done = subprocess.run(
+        [binaries.program("kubectl"), "apply", "--server-side", "-f", CRDS],
+        env={**os.environ, "KUBECONFIG": str(layout.admin_kubeconfig)},
+        capture_output=True, text=True, check=False, timeout=60,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    for plural in ("trainingruns", "profilingpools"):
+        path = f"/apis/swage.dev/v1alpha1/{plural}"
+        until(f"{plural} are served", partial(serves, api, path), 10)
 
 
 def restricted_pod(name: str, script: str) -> Object:

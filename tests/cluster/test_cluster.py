@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import base64
 import json
+import subprocess
+import sys
+from functools import partial
 
 import pytest
 from kit import Namespace, restricted_pod
 from testcluster import binaries, bootstrap, lifecycle
 from testcluster.api import Api, ApiError, Object, until
-from testcluster.layout import FAKE_NODES, GPUS_PER_NODE, NODE_NAME, Layout
+from testcluster.layout import DNS_ADDRESS, FAKE_NODES, GPUS_PER_NODE, NODE_NAME, Layout
 
 
 def test_every_node_is_ready_and_sixteen_carry_eight_gpus(api: Api) -> None:
@@ -170,3 +173,43 @@ def test_a_pod_reaches_the_api_server_by_its_service_address(namespace: Namespac
 
 def test_helm_is_there(layout: Layout) -> None:
     assert binaries.program("helm").exists()
+
+
+def ask_dns(layout: Layout, name: str) -> str:
+    """The address of a name, asked inside the cluster's network; empty when there is none."""
+    question = b"".join(bytes([len(part)]) + part.encode() for part in name.split("."))
+    packet = b"\0\7\1\0\0\1\0\0\0\0\0\0" + question + b"\0\0\1\0\1"
+    script = (
+        "import socket, sys; s = socket.socket(type=socket.SOCK_DGRAM); s.settimeout(2);"
+        f"s.sendto(bytes.fromhex('{packet.hex()}'), ('{DNS_ADDRESS}', 53));"
+        "r = s.recv(512); print(socket.inet_ntoa(r[-4:]) if r[7] else '')"
+    )
+    command = [*lifecycle.enter(layout), sys.executable, "-c", script]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=30)
+    return done.stdout.strip()
+
+
+def dns_says(layout: Layout, name: str, address: str) -> bool:
+    return ask_dns(layout, name) == address
+
+
+def test_a_pod_behind_a_headless_service_has_a_name(namespace: Namespace) -> None:
+    service = {
+        "metadata": {"name": "group"},
+        "spec": {
+            "clusterIP": "None",
+            "publishNotReadyAddresses": True,
+            "selector": {"app": "member"},
+            "ports": [{"port": 7070}],
+        },
+    }
+    namespace.api.create(f"{namespace.path}/services", service)
+    pod = restricted_pod("first", "sleep 600")
+    pod["metadata"]["labels"] = {"app": "member"}
+    pod["spec"] |= {"hostname": "first", "subdomain": "group"}
+    namespace.api.create(f"{namespace.path}/pods", pod)
+    address = namespace.wait_for_phase("first", "Running")["status"]["podIP"]
+    for name in ("first.group", "group"):
+        whole = f"{name}.{namespace.name}.svc.cluster.local"
+        until(f"{whole} is known", partial(dns_says, namespace.layout, whole, address), 10)
+    assert ask_dns(namespace.layout, f"second.group.{namespace.name}.svc.cluster.local") == ""

@@ -25,7 +25,7 @@ def test_nothing_is_left_after_down(layout: Layout) -> None:
     state = lifecycle.read_state(layout)
     assert state is not None
     inside = lifecycle.command(layout, {"list": True})["running"]
-    assert {"etcd", "apiserver", "kubelet", "containerd", "kwok"} <= set(inside)
+    assert {"etcd", "apiserver", "kubelet", "containerd", "kwok", "dns"} <= set(inside)
     assert cgroups.found()
     lifecycle.down(layout)
     assert lifecycle.leftovers(layout) == []

@@ -202,11 +202,20 @@ def test_bad_arguments_of_judge_are_refused_with_the_remedy(tmp_path: Path) -> N
     task = TASK / "model.py"
     judge = ("judge", "--task", task, "--solution")
     expect_refused(swage("judge"), BAD_INPUT, "--task is required")
-    expect_refused(swage(*judge, tmp_path / "absent"), BAD_INPUT, "no such folder")
+    expect_refused(swage("judge", "--task", task), BAD_INPUT, "--solution is needed")
+    expect_refused(swage(*judge, tmp_path / "absent"), BAD_INPUT, "no such file or folder")
     expect_refused(swage(*judge, empty), 1, f"{empty} has no model_new.py")
     expect_refused(swage(*judge, empty, "--mode", "guess"), BAD_INPUT, "verify, profile or score")
     expect_refused(swage(*judge, empty, "--device", "tpu"), MISSING, "tpu")
     expect_refused(swage(*judge, empty, "--seed", "12"), BAD_INPUT, "64 hex digits")
+    expect_refused(swage(*judge, empty, "--rounds", "5"), BAD_INPUT, "a number from 6 to 1000")
+    expect_refused(swage(*judge, empty, "--rounds", "many"), BAD_INPUT, "quick, full or a number")
+    expect_refused(swage(*judge, empty, "--budget", "0"), BAD_INPUT, "--budget")
+    expect_refused(swage(*judge, empty, "--reference-only"), BAD_INPUT, "takes no --solution")
+    expect_refused(swage(*judge, empty, "--ab-noise", "0"), BAD_INPUT, "--ab-noise")
+    verify = ("--mode", "verify")
+    expect_refused(swage(*judge, empty, *verify, "--ab-noise", "2"), BAD_INPUT, "times nothing")
+    expect_refused(swage(*judge, empty, *verify, "--rounds", "9"), BAD_INPUT, "times nothing")
 
 
 # The machine.

@@ -9,8 +9,9 @@ import urllib.parse
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import api_schema
 import pytest
 from harness import BIN, ROOT, LocalRun, RunError, until
 from test_faults import ARGUMENTS, EXPECTED, SHORT, check_complete
@@ -100,23 +101,61 @@ def expressions() -> list[str]:
     return [e.replace("$run", ".*").replace("[5m]", "[10m]") for e in found]
 
 
+class Seen(NamedTuple):
+    """A run that has ended, a Prometheus that has watched it, and what its API said meanwhile."""
+
+    run: LocalRun
+    prometheus: Prometheus
+    answers: list[tuple[str, api_schema.Answer]]
+
+
+def logged_rollout(run: LocalRun) -> str | None:
+    """A trajectory in the log while another rollout is on its way, so that both are shown."""
+    page = run.api(f"/api/v1/runs/{run.run_json()['run']}/rollouts") or {}
+    items = page.get("items") or []
+    return str(items[0]["rollout_id"]) if items and page.get("live") else None
+
+
 @pytest.fixture(scope="module")
-def seen(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[LocalRun, Prometheus]]:
-    """A run that has ended, and a Prometheus that has watched it."""
+def seen(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Seen]:
     folder = tmp_path_factory.mktemp("ended")
     with LocalRun(SHORT, folder / "run", *ARGUMENTS) as run:
-        targets = until("every process serves metrics", lambda: endpoints(run), 60)
+        targets = until("every process serves metrics", lambda: endpoints(run), 180)
         prometheus = Prometheus(folder / "prometheus", targets, run.out / "secrets" / "token")
         try:
+            rollout = until("a trajectory is logged", lambda: logged_rollout(run), 200)
+            answers = api_schema.collect(run, rollout)
             assert run.wait(300) == 0, run.tail()
             check_complete(run)
-            yield run, prometheus
+            yield Seen(run, prometheus, answers)
         finally:
             prometheus.stop()
 
 
-def test_every_query_of_the_dashboard_finds_series(seen: tuple[LocalRun, Prometheus]) -> None:
-    _, prometheus = seen
+def test_the_api_answers_as_its_document_says(seen: Seen) -> None:
+    assert {path for path, _ in seen.answers} == set(api_schema.GETS)
+    good = {path for path, answer in seen.answers if answer.status == 200}
+    assert good == set(api_schema.GETS)
+    complaints = [c for path, answer in seen.answers for c in api_schema.complaints(path, answer)]
+    assert not complaints, "\n".join(complaints)
+
+
+def test_an_answer_that_the_document_does_not_know_is_found(seen: Seen) -> None:
+    path, answer = next(pair for pair in seen.answers if pair[0] == "/api/v1/runs/{run}")
+    body = json.loads(answer.body)
+    for changed in (
+        answer._replace(status=418),
+        answer._replace(media="text/html"),
+        answer._replace(body=json.dumps({**body, "extra": 1})),
+        answer._replace(body=json.dumps({k: v for k, v in body.items() if k != "status"})),
+        answer._replace(body=json.dumps({**body, "uid": 7})),
+        answer._replace(body=json.dumps({**body, "status": {**body["status"], "new": 1}})),
+    ):
+        assert api_schema.complaints(path, changed), changed.body[:100]
+
+
+def test_every_query_of_the_dashboard_finds_series(seen: Seen) -> None:
+    prometheus = seen.prometheus
     empty = [e for e in expressions() if not prometheus.series(over_time(e))]
     assert empty == []
 
@@ -126,8 +165,8 @@ def over_time(expression: str) -> str:
     return f"last_over_time(({expression})[10m:500ms])"
 
 
-def test_prometheus_takes_the_alert_rules(seen: tuple[LocalRun, Prometheus]) -> None:
-    _, prometheus = seen
+def test_prometheus_takes_the_alert_rules(seen: Seen) -> None:
+    prometheus = seen.prometheus
     answer = prometheus.ask("rules")
     assert answer is not None
     groups = answer["data"]["groups"]
@@ -136,8 +175,8 @@ def test_prometheus_takes_the_alert_rules(seen: tuple[LocalRun, Prometheus]) -> 
     assert all(rule["health"] == "ok" for rule in rules.values()), rules
 
 
-def test_status_shows_the_summary_of_an_ended_run(seen: tuple[LocalRun, Prometheus]) -> None:
-    run, _ = seen
+def test_status_shows_the_summary_of_an_ended_run(seen: Seen) -> None:
+    run = seen.run
     shown = swage("status", "--out", run.out)
     assert shown.returncode == 0, shown.stderr
     assert shown.stdout.startswith("run short has ended")
@@ -149,8 +188,8 @@ def test_status_shows_the_summary_of_an_ended_run(seen: tuple[LocalRun, Promethe
     assert "no run `another`" in other.stderr
 
 
-def test_show_reads_the_trajectories_of_an_ended_run(seen: tuple[LocalRun, Prometheus]) -> None:
-    run, _ = seen
+def test_show_reads_the_trajectories_of_an_ended_run(seen: Seen) -> None:
+    run = seen.run
     ids = run.rollout_ids()
     assert len(ids) == EXPECTED
     listed = swage("show", "--out", run.out)
@@ -166,12 +205,13 @@ def test_show_reads_the_trajectories_of_an_ended_run(seen: tuple[LocalRun, Prome
     assert swage("show", "a b", "--out", run.out).returncode == 64
 
 
-def test_a_run_does_not_resume_as_another_model(
-    seen: tuple[LocalRun, Prometheus], tmp_path: Path
-) -> None:
-    run, _ = seen
+def test_a_run_does_not_resume_as_another_model(seen: Seen, tmp_path: Path) -> None:
+    run = seen.run
     other = tmp_path / "run.yaml"
     model = tmp_path / "model"
+    model.mkdir()
+    for name in ("config.json", "tokenizer.json", "model.safetensors"):
+        (model / name).write_text("{}")
     other.write_text(SHORT.read_text().replace("scratch:tiny", str(model)))
     before = (run.out / "run.yaml").read_text()
     done = swage("run", other, "--local", "--resume", "--out", run.out)

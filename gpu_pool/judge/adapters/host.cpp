@@ -67,6 +67,8 @@ std::string_view name_of(Role role) {
       return "compile";
     case Role::candidate:
       return "candidate";
+    case Role::twin:
+      return "twin";
     case Role::reference:
       return "reference";
     case Role::reader:

@@ -19,7 +19,7 @@
 namespace swage::judge {
 
 /// What a host is for; the names are those of swage_model_host/host.py.
-enum class Role { task, eager, compile, candidate, reference, reader };
+enum class Role { task, eager, compile, candidate, twin, reference, reader };
 std::string_view name_of(Role role);
 
 /// Why a host did not do what it was told.

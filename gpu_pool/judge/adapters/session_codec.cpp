@@ -17,12 +17,22 @@ ResidentHost host_from(const json& at) {
 }
 
 json request_json(const JudgeRequest& request) {
-  return {{"request", request.request},     {"rollout_id", request.rollout_id},
-          {"attempt", request.attempt},     {"run_uid", request.run_uid},
-          {"pool", request.pool},           {"epoch", request.epoch},
-          {"counter", request.counter},     {"mode", static_cast<int>(request.mode)},
-          {"task_id", request.task_id},     {"task_digest", request.task_digest},
-          {"precision", request.precision}, {"one_machine", request.one_machine}};
+  return {{"request", request.request},
+          {"rollout_id", request.rollout_id},
+          {"attempt", request.attempt},
+          {"run_uid", request.run_uid},
+          {"pool", request.pool},
+          {"epoch", request.epoch},
+          {"counter", request.counter},
+          {"mode", static_cast<int>(request.mode)},
+          {"task_id", request.task_id},
+          {"task_digest", request.task_digest},
+          {"precision", request.precision},
+          {"one_machine", request.one_machine},
+          {"subject", static_cast<int>(request.subject)},
+          {"rounds", request.rounds},
+          {"budget_s", request.budget_s},
+          {"changes", request.changes}};
 }
 
 JudgeRequest request_from(const json& at) {
@@ -39,6 +49,10 @@ JudgeRequest request_from(const json& at) {
   at.at("task_digest").get_to(out.task_digest);
   at.at("precision").get_to(out.precision);
   at.at("one_machine").get_to(out.one_machine);
+  out.subject = static_cast<Subject>(at.at("subject").get<int>());
+  at.at("rounds").get_to(out.rounds);
+  at.at("budget_s").get_to(out.budget_s);
+  at.at("changes").get_to(out.changes);
   return out;
 }
 

@@ -105,6 +105,17 @@ Result<TaskFacts, std::string> parse_facts(const nlohmann::json& message) {
   return facts;
 }
 
+std::uint64_t needed_bytes(const TaskFacts& facts) {
+  const auto bytes = [](const TensorSpec& spec) {
+    return span_elements(spec).value_or(0) * size_of(spec.type);
+  };
+  std::uint64_t sum = 0;
+  for (const auto& argument : facts.args)
+    if (argument.tensor) sum += 2 * bytes(*argument.tensor);
+  for (const auto& tensor : facts.state) sum += 3 * bytes(tensor.spec);
+  return sum;
+}
+
 nlohmann::json facts_json(const TaskFacts& facts) {
   nlohmann::json args = nlohmann::json::array();
   for (const auto& argument : facts.args) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -37,6 +38,10 @@ struct TaskFacts {
 /// From a task host's answer, or from facts_json(). Errors name what is wrong.
 Result<TaskFacts, std::string> parse_facts(const nlohmann::json& message);
 nlohmann::json facts_json(const TaskFacts& facts);
+
+/// Bytes that an evaluation needs for a task's inputs and weights: inputs and a draft of them, and
+/// the initial weights with two sets that are made of them.
+std::uint64_t needed_bytes(const TaskFacts& facts);
 
 /// The `state` list of a host's answer to `load`. Nothing when it is malformed.
 std::optional<std::vector<StateTensor>> parse_state(const nlohmann::json& list);

@@ -44,9 +44,12 @@ void put(const TimingRecord& from, v1::Timing& to) {
   to.set_looks(from.looks);
   for (const auto& [reason, count] : from.voided) (*to.mutable_voided())[reason] = count;
   to.set_offset_us(from.offset_us);
-  put(from.candidate, *to.mutable_candidate());
-  put(from.eager, *to.mutable_eager());
-  put(from.q_eager, *to.mutable_q_eager());
+  if (from.candidate) put(*from.candidate, *to.mutable_candidate());
+  if (from.eager) put(*from.eager, *to.mutable_eager());
+  if (from.twin) put(*from.twin, *to.mutable_twin());
+  if (from.q_eager) put(*from.q_eager, *to.mutable_q_eager());
+  if (from.q_twin) put(*from.q_twin, *to.mutable_q_twin());
+  if (from.q_reference) put(*from.q_reference, *to.mutable_q_reference());
   if (from.compile) put(*from.compile, *to.mutable_compile());
   if (from.q_compile) put(*from.q_compile, *to.mutable_q_compile());
   to.set_baseline("fresh");

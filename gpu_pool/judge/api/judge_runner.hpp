@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "common/asio/stop_source.hpp"
 #include "common/asio/task.hpp"
@@ -15,6 +16,13 @@ enum class Mode {
   verify,   ///< right or not
   profile,  ///< plus times, for the agent
   score,    ///< decides a reward
+};
+
+/// What is measured.
+enum class Subject {
+  solution,   ///< the bundle's candidate against eager and compile
+  reference,  ///< eager and compile alone; the bundle is not looked at
+  noise,      ///< the bundle's candidate against itself in a second process
 };
 
 /// One evaluation, as the judge gets it.
@@ -32,7 +40,11 @@ struct JudgeRequest {
   std::string task_digest;   ///< SHA-256 of it, 64 hex digits
   std::string precision;     ///< `official` or `matched`
   bool one_machine = false;  ///< preset OneMachine: 12 rounds, j = 3
-  std::string bundle;        ///< serialised swage.v1.Bundle, content checked against its id
+  Subject subject = Subject::solution;
+  std::uint32_t rounds = 0;          ///< valid rounds, with one look; 0: as the mode says
+  std::uint32_t budget_s = 0;        ///< seconds that the rounds may take; 0: 60
+  std::vector<std::string> changes;  ///< what was done to the solution before it was judged
+  std::string bundle;                ///< serialised swage.v1.Bundle, content checked against its id
 };
 
 /// How far an evaluation has come.

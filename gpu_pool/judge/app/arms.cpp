@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "common/base/memory_file.hpp"
+#include "gpu_pool/judge/adapters/spare_memory.hpp"
 #include "gpu_pool/judge/app/endings.hpp"
 
 namespace swage::judge {
@@ -16,6 +17,8 @@ namespace fs = std::filesystem;
 constexpr std::chrono::milliseconds kBirth{20000};
 constexpr std::chrono::milliseconds kOrder{20000};
 constexpr std::uint64_t kSpareBytes = 256UL << 20;  // stacks and mappings besides the arena
+
+bool is_untrusted_work(Role role) { return role == Role::candidate || role == Role::twin; }
 
 Ending cannot(const std::string& why) { return {Code::infra_error, why}; }
 
@@ -88,8 +91,10 @@ Result<Host*, Ending> Arms::spawn(Role role, const std::string& workspace) {
   order.role = role;
   order.workspace = workspace;
   order.cpus = settings_.host_cores;
-  if (role == Role::candidate)
-    order.memory_bytes = settings_.memory_bytes + settings_.plan.arena_bytes + kSpareBytes;
+  // The task's own hosts may take what the machine has to spare: one that needs more is refused by
+  // an allocation that fails, not by the kernel's choice of a process.
+  order.memory_bytes = (is_untrusted_work(role) ? settings_.memory_bytes : spare_memory()) +
+                       settings_.plan.arena_bytes + kSpareBytes;
   auto parts = zygote_.spawn(order);
   if (!parts) return tl::unexpected(cannot(parts.error()));
   hosts_.erase(role);
@@ -115,7 +120,7 @@ Result<void, HostFailure> Arms::dress(Host& host, const Weights& weights, const 
   if (!own_weights) host.send(weights.message(), {weights.memory().descriptor().get()});
   auto map = inputs.map_message();
   map["writable"] =
-      writable != nullptr || (host.role() == Role::candidate && !settings_.guards.readonly);
+      writable != nullptr || (is_untrusted_work(host.role()) && !settings_.guards.readonly);
   const auto& memory = writable != nullptr ? *writable : inputs.memory();
   host.send(map, {memory.descriptor().get()});
   if (!own_weights)
@@ -142,16 +147,17 @@ Result<void, HostFailure> Arms::change_weights(Role role, const Weights& weights
   return changed.arm(kOrder);
 }
 
-Result<void, Ending> Arms::begin_candidate(const Solution& solution, const KnownTask& task) {
+Result<void, Ending> Arms::begin_candidate(const Solution& solution, const KnownTask& task,
+                                           Role role) {
   auto folder = lay_solution(solution);
   if (!folder) return tl::unexpected(folder.error());
   auto library = make_memory_file("cuda_extension", solution.library);
   if (!library) return tl::unexpected(cannot(library.error()));
   library_ = std::move(*library);
-  const auto host = spawn(Role::candidate, *folder);
+  const auto host = spawn(role, *folder);
   if (!host) return tl::unexpected(host.error());
   (*host)->send(load_message(task), {library_.get()});
-  if (!settings_.guards.ast || has(Role::reader)) return {};
+  if (!settings_.guards.ast || has(Role::reader) || role == Role::twin) return {};
   const auto reader = spawn(Role::reader, *folder);
   if (!reader) return tl::unexpected(reader.error());
   (*reader)->send({{"op", "scan"}}, {});
@@ -176,8 +182,9 @@ Result<std::vector<std::string>, Ending> Arms::source_findings() {
 }
 
 Result<void, Ending> Arms::finish_candidate(const KnownTask& task, const Weights& weights,
-                                            const Inputs& inputs, const SharedMemory* writable) {
-  Host& candidate = host(Role::candidate);
+                                            const Inputs& inputs, const SharedMemory* writable,
+                                            Role role) {
+  Host& candidate = host(role);
   const auto loaded = candidate.answer("load", {"state"}, settings_.plan.load);
   if (!loaded) return tl::unexpected(candidate_ending(loaded.error()));
   const auto state = parse_state((*loaded)["state"]);
@@ -209,7 +216,7 @@ Result<void, Ending> Arms::prepare(Role role, const KnownTask& task, const Weigh
 std::vector<HostParts> Arms::release_residents(bool keep_task_host) {
   std::vector<HostParts> out;
   for (auto& [role, host] : hosts_) {
-    if (role == Role::candidate || role == Role::reference || role == Role::reader) continue;
+    if (is_untrusted_work(role) || role == Role::reference || role == Role::reader) continue;
     if (role == Role::task && !keep_task_host) continue;
     if (host.armed() && !host.park(kOrder)) continue;
     if (role != Role::task && !host.ask({{"op", "release"}}, {}, {}, kOrder)) continue;

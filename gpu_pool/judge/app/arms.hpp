@@ -36,13 +36,16 @@ class Arms {
   bool task_is_resident() const { return task_was_resident_; }
 
   /// Forks the candidate's host and tells it to load; it works on while others are prepared.
-  Result<void, Ending> begin_candidate(const Solution& solution, const KnownTask& task);
+  /// `role`: candidate, or twin, the same once more.
+  Result<void, Ending> begin_candidate(const Solution& solution, const KnownTask& task,
+                                       Role role = Role::candidate);
   /// What a host of its own found in the candidate's source, which it reads while others work.
   Result<std::vector<std::string>, Ending> source_findings();
   /// Waits for begin_candidate() and gives it weights and inputs. `writable` replaces the inputs'
   /// memory.
   Result<void, Ending> finish_candidate(const KnownTask& task, const Weights& weights,
-                                        const Inputs& inputs, const SharedMemory* writable);
+                                        const Inputs& inputs, const SharedMemory* writable,
+                                        Role role = Role::candidate);
   /// Makes eager, compile or the reference in double precision ready for calls.
   Result<void, Ending> prepare(Role role, const KnownTask& task, const Weights& weights,
                                const Inputs& inputs);

@@ -60,11 +60,16 @@ Ending task_ending(const HostFailure& failure) {
     case Kind::died:
       if (WIFSIGNALED(failure.wait_status) && WTERMSIG(failure.wait_status) == SIGKILL)
         return {Code::infra_error, "a host of the task was killed"};
+      if (failure.memory_full)
+        return {Code::task_invalid, "the task needs more memory than there is"};
       return {Code::task_invalid,
               "the task's process ended with " + describe_status(failure.wait_status)};
     case Kind::timed_out:
       return {Code::task_invalid, "the task took too long (" + failure.stage + ")"};
     case Kind::failed:
+      if (failure.category == "memory")
+        return {Code::task_invalid,
+                "the task needs more memory than there is: " + last_line(failure.message)};
       return {Code::task_invalid,
               "the task failed (" + failure.stage + "): " + last_line(failure.message)};
     case Kind::protocol:

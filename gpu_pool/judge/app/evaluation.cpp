@@ -170,9 +170,10 @@ Result<Host::Call, Ending> Evaluation::call(Role role, milliseconds limit) {
   if (result) return std::move(*result);
   const HostFailure& failure = result.error();
   record_.log += failure.kind == HostFailure::Kind::failed ? failure.message : std::string();
-  if (role != Role::candidate) return tl::unexpected(task_ending(failure));
+  if (role != Role::candidate && role != Role::twin) return tl::unexpected(task_ending(failure));
   Ending ending = candidate_ending(failure);
-  if (is_memory_fault(failure)) ending = explain_crash(std::move(ending), failure.wait_status);
+  if (is_memory_fault(failure) && role == Role::candidate)
+    ending = explain_crash(std::move(ending), failure.wait_status);
   return tl::unexpected(std::move(ending));
 }
 
@@ -200,7 +201,7 @@ Result<void, Ending> Evaluation::prepare_arms() {
   if (plan_.measure_precision && guards_.weights)
     if (const auto ready = arms_.prepare(Role::reference, *task_, *weights_, *inputs_); !ready)
       return ready;
-  if (plan_.looks.empty()) return {};
+  if (plan_.looks.empty() || begin_.request.subject == Subject::noise) return {};
   // The rounds come after the checks: the second set of weights is in force then.
   const Weights& last = other_weights_ ? *other_weights_ : *weights_;
   return arms_.prepare(Role::compile, *task_, last, *inputs_);
@@ -214,14 +215,28 @@ Result<void, Ending> Evaluation::warm_compile() {
   return {};
 }
 
-Result<void, Ending> Evaluation::time_candidate() {
+/// The candidate a second time, called as often as a new process needs to be as fast as it will be.
+Result<void, Ending> Evaluation::prepare_twin() {
+  if (const auto begun = arms_.begin_candidate(solution_, *task_, Role::twin); !begun) return begun;
+  const Weights& last = other_weights_ ? *other_weights_ : *weights_;
+  if (const auto ready = arms_.finish_candidate(*task_, last, *inputs_, nullptr, Role::twin);
+      !ready)
+    return ready;
+  for (std::uint32_t i = 0; i < plan_.warm_ups; ++i)
+    if (const auto warm = call(Role::twin, plan_.first_call); !warm)
+      return tl::unexpected(warm.error());
+  return {};
+}
+
+Result<void, Ending> Evaluation::time_arms() {
   enter("warm_up");
-  if (const auto warm = warm_compile(); !warm) return warm;
+  const bool noise = begin_.request.subject == Subject::noise;
+  if (const auto warm = noise ? prepare_twin() : warm_compile(); !warm) return warm;
   enter("timing");
   Result<void, Ending> ran;
   for (int attempt = 0; attempt < kTimingAttempts; ++attempt) {
     if (attempt > 0) std::this_thread::sleep_for(kTimingPause * attempt);
-    Rounds rounds(plan_, guards_, root_, room_, arms_, *inputs_, checker_,
+    Rounds rounds(begin_.request.subject, plan_, guards_, root_, room_, arms_, *inputs_, checker_,
                   [this](std::uint32_t done, std::uint32_t total) {
                     session_.progress("timing", done, total);
                   });
@@ -236,6 +251,24 @@ Result<void, Ending> Evaluation::time_candidate() {
 
 Result<void, Ending> Evaluation::steps() {
   enter("load");
+  return begin_.request.subject == Subject::reference ? reference_steps() : solution_steps();
+}
+
+/// Eager and compile alone, on equal weights.
+Result<void, Ending> Evaluation::reference_steps() {
+  if (const auto known = know_task(); !known) return known;
+  other_weights_.reset();
+  if (const auto ready = prepare_arms(); !ready) return ready;
+  if (const auto written = inputs_->write(0, room_); !written) return written;
+  for (std::uint32_t i = 0; i < plan_.warm_ups; ++i)
+    if (const auto warm = call(Role::eager, plan_.first_call); !warm)
+      return tl::unexpected(warm.error());
+  return plan_.looks.empty() ? Result<void, Ending>() : time_arms();
+}
+
+Result<void, Ending> Evaluation::open_bundle() {
+  for (const auto& change : begin_.request.changes)
+    record_.policy.push_back({"load_inline", change});
   auto solution = decode_bundle(begin_.request.bundle);
   if (!solution) return tl::unexpected(Ending{Code::infra_error, solution.error()});
   solution_ = std::move(*solution);
@@ -246,7 +279,11 @@ Result<void, Ending> Evaluation::steps() {
     return tl::unexpected(Ending{Code::compile_error, "the solution does not compile"});
   }
   record_.library_digest = sha256_hex(solution_.library);
-  if (const auto audited = audit_library(); !audited) return audited;
+  return audit_library();
+}
+
+Result<void, Ending> Evaluation::solution_steps() {
+  if (const auto opened = open_bundle(); !opened) return opened;
   if (task_)  // else the candidate must wait until the task is known
     if (const auto begun = arms_.begin_candidate(solution_, *task_); !begun) return begun;
   if (const auto known = know_task(); !known) return known;
@@ -264,7 +301,8 @@ Result<void, Ending> Evaluation::steps() {
     record_.tier = 1;
     return {};
   }
-  if (const auto timed = time_candidate(); !timed) return timed;
+  if (const auto timed = time_arms(); !timed) return timed;
+  if (begin_.request.subject == Subject::noise) record_.tier = 1;
   return Checker::end_bands(arms_.host(Role::candidate));
 }
 
@@ -274,7 +312,10 @@ std::string Evaluation::run() {
   if (const auto done = steps(); !done) {
     record_.ending = done.error();
     record_.tier = 0;
-    if (record_.ending.code == Code::policy_violation && record_.policy.empty())
+    const bool told = std::ranges::any_of(record_.policy, [this](const PolicyFinding& finding) {
+      return finding.rule == record_.ending.rule;
+    });
+    if (record_.ending.code == Code::policy_violation && !told)
       record_.policy.push_back({record_.ending.rule, record_.ending.detail});
   }
   const std::string ended_in = record_.phase;
@@ -291,7 +332,7 @@ std::string Evaluation::run() {
     for (auto& parts : arms_.release_residents(keep_task_host)) session_.keep(std::move(parts));
   enter("done");
   if (record_.ending.code != Code::ok) record_.phase = ended_in;
-  if (begin_.request.mode == Mode::score)
+  if (begin_.request.mode == Mode::score && begin_.request.subject == Subject::solution)
     record_.reward = reward_of(record_.ending.code, record_.tier);
   record_.total_ms = milliseconds_since(started_);
   return encode_verdict(begin_.request, record_);

@@ -24,6 +24,10 @@ class Evaluation {
 
  private:
   Result<void, Ending> steps();
+  Result<void, Ending> reference_steps();
+  Result<void, Ending> solution_steps();
+  Result<void, Ending> open_bundle();
+  Result<void, Ending> prepare_twin();
   Result<void, Ending> audit_library() const;
   Result<void, Ending> audit_source();
   Result<void, Ending> know_task();
@@ -39,7 +43,7 @@ class Evaluation {
   Result<void, Ending> hidden_checks();
   Result<void, Ending> weight_checks();
   Result<void, Ending> warm_compile();
-  Result<void, Ending> time_candidate();
+  Result<void, Ending> time_arms();
   Result<Host::Call, Ending> call(Role role, std::chrono::milliseconds limit);
   std::chrono::milliseconds call_limit() const;
   Ending explain_crash(Ending crash, int wait_status);

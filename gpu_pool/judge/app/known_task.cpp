@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "gpu_pool/judge/adapters/spare_memory.hpp"
 #include "gpu_pool/judge/app/endings.hpp"
 #include "gpu_pool/judge/core/statistics.hpp"
 
@@ -17,6 +18,8 @@ constexpr int kMaxDraws = 32;              // calls of get_inputs() to get them
 constexpr double kDistance = 0.005;
 
 Ending invalid(std::string why) { return {Code::task_invalid, std::move(why)}; }
+
+std::string mebibytes(std::uint64_t bytes) { return std::to_string(bytes >> 20U) + " MiB"; }
 
 /// Values of one element type as floats, at most `limit`.
 void append_floats(ElementType type, std::span<const std::byte> bytes, std::size_t limit,
@@ -151,6 +154,10 @@ Result<KnownTask, Ending> learn_task(Host& task_host, const Root& root) {
   const bool any =
       std::ranges::any_of(out.facts.args, [](const auto& a) { return a.tensor.has_value(); });
   if (!any) return tl::unexpected(invalid("get_inputs() returns no tensor"));
+  if (const auto needed = needed_bytes(out.facts); needed > spare_memory())
+    return tl::unexpected(invalid("the task's inputs and weights need " + mebibytes(needed) +
+                                  ", and this machine has " + mebibytes(spare_memory()) +
+                                  " to spare"));
   auto state = fetch_state(task_host, out.facts.state);
   if (!state) return tl::unexpected(state.error());
   out.initial_state = std::move(*state);

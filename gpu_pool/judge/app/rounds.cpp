@@ -14,6 +14,18 @@ constexpr std::uint64_t kOrderPurpose = 5;
 constexpr std::uint64_t kFirstTimedSet = 1000;  // sets below are those of the checks
 constexpr std::uint32_t kFirstVoidLimit = 4;    // so many may be void before a share is a share
 
+std::vector<Role> arms_of(Subject subject) {
+  switch (subject) {
+    case Subject::solution:
+      return {Role::candidate, Role::eager, Role::compile};
+    case Subject::reference:
+      return {Role::eager, Role::compile};
+    case Subject::noise:
+      return {Role::candidate, Role::twin, Role::eager};
+  }
+  return {};
+}
+
 ArmRecord arm_record(const std::vector<double>& windows, double offset) {
   const double raw = median(windows);
   return {raw, raw - offset, coefficient_of_variation(windows)};
@@ -29,19 +41,23 @@ std::vector<double> ratios(const std::vector<double>& candidate,
 
 }  // namespace
 
-Rounds::Rounds(const Plan& plan, const Guards& guards, const Root& root, Room& room, Arms& arms,
-               Inputs& inputs, Checker& checker, Report report)
-    : plan_(plan),
+Rounds::Rounds(Subject subject, const Plan& plan, const Guards& guards, const Root& root,
+               Room& room, Arms& arms, Inputs& inputs, Checker& checker, Report report)
+    : subject_(subject),
+      roles_(arms_of(subject)),
+      plan_(plan),
       guards_(guards),
       root_(root),
       room_(room),
       arms_(arms),
       inputs_(inputs),
       checker_(checker),
-      report_(std::move(report)) {}
+      report_(std::move(report)) {
+  for (const Role role : roles_) windows_[role];
+}
 
 std::vector<Role> Rounds::order(std::uint64_t number) const {
-  std::vector<Role> roles{Role::candidate, Role::eager, Role::compile};
+  std::vector<Role> roles = roles_;
   std::uint64_t draw = derive_key(root_, kOrderPurpose, number);
   for (std::size_t i = roles.size(); i > 1; --i, draw /= 7)
     std::swap(roles[i - 1], roles[draw % i]);
@@ -55,8 +71,9 @@ Result<Host::Call, Ending> Rounds::timed_call(Role role) {
   auto call = arms_.host(role).call(Operation::forward, inputs_.bytes(),
                                     std::max(plan_.least_call, factor));
   if (!call)
-    return tl::unexpected(role == Role::candidate ? candidate_ending(call.error())
-                                                  : task_ending(call.error()));
+    return tl::unexpected(role == Role::candidate || role == Role::twin
+                              ? candidate_ending(call.error())
+                              : task_ending(call.error()));
   return std::move(*call);
 }
 
@@ -82,37 +99,64 @@ Result<Rounds::Round, Ending> Rounds::one(std::uint64_t number) {
     if (call->waited_us > allowed) round.void_reason = "waited";
     outputs[role] = std::move(call->outputs);
   }
+  call_limit_us_ = plan_.call_factor * round.window_us[Role::eager];
+  if (const auto right = check_results(number, outputs); !right)
+    return tl::unexpected(right.error());
+  return round;
+}
+
+Result<void, Ending> Rounds::check_results(std::uint64_t number,
+                                           std::map<Role, CallOutputs>& outputs) {
+  if (!guards_.timed || subject_ == Subject::reference) return {};
   CheckRecord record{"timed", inputs_.distribution(), static_cast<std::uint32_t>(number), 0, 0,
                      false};
-  call_limit_us_ = plan_.call_factor * round.window_us[Role::eager];
-  if (!guards_.timed) return round;
   auto judged = checker_.judge(arms_.host(Role::candidate), outputs[Role::candidate],
                                arms_.host(Role::eager), outputs[Role::eager], record);
   checks_.push_back(record);
-  if (!judged) return tl::unexpected(judged.error());
-  return round;
+  return judged;
+}
+
+std::size_t Rounds::valid() const { return windows_.at(Role::eager).size(); }
+
+std::optional<ArmRecord> Rounds::arm(Role role, double offset) const {
+  const auto found = windows_.find(role);
+  if (found == windows_.end()) return std::nullopt;
+  return arm_record(found->second, offset);
+}
+
+std::optional<Interval> Rounds::ratio(Role over, Role under, double offset, std::size_t j) const {
+  const auto a = windows_.find(over);
+  const auto b = windows_.find(under);
+  if (a == windows_.end() || b == windows_.end()) return std::nullopt;
+  return order_interval(ratios(a->second, b->second, offset), j);
 }
 
 void Rounds::summarise(std::uint32_t looks, std::size_t j) {
   const double offset = median(empties_);
   TimingRecord timing;
-  timing.rounds = static_cast<std::uint32_t>(windows_[Role::candidate].size());
+  timing.rounds = static_cast<std::uint32_t>(valid());
   timing.looks = looks;
   timing.voided = voided_;
   timing.offset_us = offset;
-  timing.candidate = arm_record(windows_[Role::candidate], offset);
-  timing.eager = arm_record(windows_[Role::eager], offset);
-  timing.compile = arm_record(windows_[Role::compile], offset);
-  timing.q_eager =
-      order_interval(ratios(windows_[Role::candidate], windows_[Role::eager], offset), j);
-  timing.q_compile =
-      order_interval(ratios(windows_[Role::candidate], windows_[Role::compile], offset), j);
-  tier_ = tier_of({timing.q_eager, timing.candidate.raw_us, timing.eager.raw_us, timing.q_compile,
-                   timing.compile->raw_us});
+  timing.candidate = arm(Role::candidate, offset);
+  timing.eager = arm(Role::eager, offset);
+  timing.compile = arm(Role::compile, offset);
+  timing.twin = arm(Role::twin, offset);
+  timing.q_eager = ratio(Role::candidate, Role::eager, offset, j);
+  timing.q_compile = ratio(Role::candidate, Role::compile, offset, j);
+  timing.q_twin = ratio(Role::candidate, Role::twin, offset, j);
+  if (!timing.candidate) timing.q_reference = ratio(Role::compile, Role::eager, offset, j);
+  if (subject_ == Subject::solution)
+    tier_ = tier_of({*timing.q_eager, timing.candidate->raw_us, timing.eager->raw_us,
+                     timing.q_compile, timing.compile->raw_us});
   timing_ = std::move(timing);
 }
 
-bool Rounds::settled() const { return decided(timing_->q_eager) && decided(*timing_->q_compile); }
+bool Rounds::settled() const {
+  if (subject_ == Subject::noise) return decided(*timing_->q_twin);
+  if (subject_ == Subject::reference) return true;
+  return decided(*timing_->q_eager) && decided(*timing_->q_compile);
+}
 
 Result<void, Ending> Rounds::run(std::uint64_t first) {
   const auto deadline = std::chrono::steady_clock::now() + plan_.rounds;
@@ -121,7 +165,10 @@ Result<void, Ending> Rounds::run(std::uint64_t first) {
   std::uint64_t number = 0;
   std::uint32_t looks = 0;
   for (const Look& look : plan_.looks) {
-    while (windows_[Role::candidate].size() < look.rounds) {
+    const auto out_of_time = [&] {
+      return valid() >= kFewestRounds && std::chrono::steady_clock::now() > deadline;
+    };
+    while (valid() < look.rounds && !out_of_time()) {
       if (number % empty_every == 0)
         if (const auto empty = empty_call(); !empty) return empty;
       auto round = one(first + number++);
@@ -131,15 +178,15 @@ Result<void, Ending> Rounds::run(std::uint64_t first) {
       } else {
         ++voided_[round->void_reason];
       }
-      const std::uint64_t bad = number - windows_[Role::candidate].size();
+      const std::uint64_t bad = number - valid();
       const auto share = plan_.void_share * std::max<double>(static_cast<double>(number), total);
       if (bad > kFirstVoidLimit && static_cast<double>(bad) > share)
         return tl::unexpected(Ending{Code::timing_unstable,
                                      std::to_string(bad) + " of " + std::to_string(number) +
                                          " rounds were disturbed by other work on the machine"});
-      report_(static_cast<std::uint32_t>(windows_[Role::candidate].size()), total);
+      report_(static_cast<std::uint32_t>(valid()), total);
     }
-    summarise(++looks, look.j);
+    summarise(++looks, valid() == look.rounds ? look.j : order_index(valid()));
     if (settled() || std::chrono::steady_clock::now() > deadline) break;
   }
   return {};

@@ -12,8 +12,8 @@ namespace swage::judge {
 class Rounds {
  public:
   using Report = std::function<void(std::uint32_t done, std::uint32_t total)>;
-  Rounds(const Plan& plan, const Guards& guards, const Root& root, Room& room, Arms& arms,
-         Inputs& inputs, Checker& checker, Report report);
+  Rounds(Subject subject, const Plan& plan, const Guards& guards, const Root& root, Room& room,
+         Arms& arms, Inputs& inputs, Checker& checker, Report report);
 
   /// Errors: what the candidate did wrong in a timed call, or timing_unstable. On success
   /// timing() is filled. `first` numbers the first round: no number may come twice
@@ -32,9 +32,15 @@ class Rounds {
   Result<Host::Call, Ending> timed_call(Role role);
   Result<void, Ending> empty_call();
   std::vector<Role> order(std::uint64_t number) const;
+  Result<void, Ending> check_results(std::uint64_t number, std::map<Role, CallOutputs>& outputs);
+  std::size_t valid() const;
   void summarise(std::uint32_t looks, std::size_t j);
+  std::optional<ArmRecord> arm(Role role, double offset) const;
+  std::optional<Interval> ratio(Role over, Role under, double offset, std::size_t j) const;
   bool settled() const;
 
+  const Subject subject_;
+  const std::vector<Role> roles_;
   const Plan& plan_;
   const Guards& guards_;
   const Root& root_;
@@ -43,7 +49,7 @@ class Rounds {
   Inputs& inputs_;
   Checker& checker_;
   Report report_;
-  std::map<Role, std::vector<double>> windows_;  // of valid rounds
+  std::map<Role, std::vector<double>> windows_;  // of valid rounds; one list for each of roles_
   std::vector<double> empties_;
   std::map<std::string, std::uint32_t> voided_;
   double call_limit_us_ = 0;

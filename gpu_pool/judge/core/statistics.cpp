@@ -30,6 +30,20 @@ Interval order_interval(std::vector<double> values, std::size_t j) {
   return {median(values), values[j - 1], values[values.size() - j]};
 }
 
+std::size_t order_index(std::size_t n) {
+  check(n >= kFewestRounds, "too few values for an interval");
+  // The interval misses when fewer than j values lie on one side: twice the binomial tail.
+  double term = std::exp2(-static_cast<double>(n));
+  double missed = 0;
+  std::size_t j = 0;
+  while (missed + 2 * term <= 0.05) {
+    missed += 2 * term;
+    term *= static_cast<double>(n - j) / static_cast<double>(j + 1);
+    ++j;
+  }
+  return j;
+}
+
 bool decided(const Interval& q) { return q.hi < kFasterRatio || q.lo >= kFasterRatio; }
 
 double ks_distance(std::vector<float> a, std::vector<float> b) {

@@ -21,6 +21,13 @@ struct Interval {
 /// j counts from 1; 2j <= size + 1.
 Interval order_interval(std::vector<double> values, std::size_t j);
 
+/// With fewer values there is no interval of 95 %.
+inline constexpr std::size_t kFewestRounds = 6;
+
+/// The largest j whose interval [j-th smallest, j-th largest] of n values, n >= 6, holds the true
+/// median with a probability of at least 95 %.
+std::size_t order_index(std::size_t n);
+
 /// After how many valid rounds the stopping rule looks, and which order statistics it takes.
 struct Look {
   std::uint32_t rounds;

@@ -42,11 +42,14 @@ struct TimingRecord {
   std::uint32_t looks = 0;
   std::map<std::string, std::uint32_t> voided;
   double offset_us = 0;
-  ArmRecord candidate;
-  ArmRecord eager;
+  std::optional<ArmRecord> candidate;
+  std::optional<ArmRecord> eager;
   std::optional<ArmRecord> compile;
-  Interval q_eager;
+  std::optional<ArmRecord> twin;
+  std::optional<Interval> q_eager;
   std::optional<Interval> q_compile;
+  std::optional<Interval> q_twin;       // candidate / the same in a second process
+  std::optional<Interval> q_reference;  // compile / eager, where no candidate is measured
 };
 
 /// Everything that one evaluation found out; adapters/verdict_codec.hpp makes a swage.v1.Verdict of

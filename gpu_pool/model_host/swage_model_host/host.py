@@ -18,9 +18,11 @@ from swage_model_host.task import TaskError, TaskHost
 
 UIDS = {
     "eager": 64001, "compile": 64002, "candidate": 64003, "task": 64004, "reference": 64004,
-    "reader": 64006,
+    "reader": 64006, "twin": 64003,
 }  # fmt: skip
 MAX_MESSAGE = 4096
+MAX_FRAMES = 16  # the innermost ones of a traceback
+OWN_FOLDER = str(Path(__file__).parent)
 
 
 def main(
@@ -65,6 +67,24 @@ def _environment(role: str, threads: int) -> None:
     )
 
 
+def foreign_traceback(error: BaseException) -> str:
+    """The traceback as the failing code's author knows it: without frames of this program or of the
+    import system.
+    """
+    told = traceback.TracebackException.from_exception(error, limit=-MAX_FRAMES)
+    part: traceback.TracebackException | None = told
+    for _ in range(MAX_FRAMES):  # of a chain of causes
+        if part is None:
+            break
+        part.stack[:] = [frame for frame in part.stack if not _is_own(frame.filename)]
+        part = part.__cause__ or part.__context__
+    return "".join(told.format())
+
+
+def _is_own(file: str) -> bool:
+    return file.startswith((OWN_FOLDER, "<frozen"))
+
+
 class Host:
     """State of one host. One thread until the first operator runs."""
 
@@ -97,7 +117,7 @@ class Host:
         own = isinstance(
             error, MetadataError | TaskError | dispatch.PolicyError
         )  # says all there is to say
-        text = str(error) if own else "".join(traceback.format_exception(error))
+        text = str(error) if own else foreign_traceback(error)
         message = {
             "kind": "failed",
             "stage": stage,
@@ -125,7 +145,7 @@ class Host:
         return {"nonce": message["nonce"]}
 
     def _do_load(self, message: channel.Message, descriptors: list[int]) -> dict[str, Any]:
-        candidate = self._role == "candidate"
+        candidate = self._role in ("candidate", "twin")
         if descriptors:
             library = os.dup(descriptors[0])
             sys.meta_path.insert(0, program.LibraryFinder(library))

@@ -39,6 +39,7 @@ class Cage:
     readable: tuple[str, ...] = ()  # folders kept readable under their own names
     memory_bytes: int = 0  # address space beyond what the process has now; 0: no limit
     may_execute: bool = False  # the compile host starts the C++ compiler
+    few_processes: bool = False  # a candidate: the only process of its user
     group: cgroup.Group | None = None
     missing: list[str] = field(default_factory=list)
 
@@ -164,7 +165,7 @@ def _become(cage: Cage) -> None:
     os.setgroups([])
     os.setresgid(cage.uid, cage.uid, cage.uid)
     os.setresuid(cage.uid, cage.uid, cage.uid)
-    if cage.memory_bytes:  # a candidate: the only process of its user
+    if cage.few_processes:
         resource.setrlimit(resource.RLIMIT_NPROC, (MAX_PROCESSES, MAX_PROCESSES))
 
 

@@ -116,6 +116,7 @@ class Zygote:
             readable=isolate.runtime_folders(),
             memory_bytes=int(message["memory_bytes"]),
             may_execute=role == "compile",
+            few_processes=role in ("candidate", "twin"),
             group=self._group(int(message["memory_bytes"])),
         )
 

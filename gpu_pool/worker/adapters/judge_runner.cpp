@@ -206,7 +206,8 @@ Task<Outcome> ProcessJudgeRunner::run_judge(JudgeRequest request,
   const auto hook = stop.on_stop(kill);
   ResidentTask task = tasks_.take(request.task_digest);
   asio::steady_timer watchdog(strand_);
-  watchdog.expires_after(limit_of(request.mode) + kGrace + (task.facts ? seconds(0) : kLearning));
+  watchdog.expires_after(limit_of(request.mode) + seconds(request.budget_s) + kGrace +
+                         (task.facts ? seconds(0) : kLearning));
   watchdog.async_wait([kill](const boost::system::error_code& ended) {
     if (!ended) kill();
   });

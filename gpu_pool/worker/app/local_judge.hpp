@@ -1,9 +1,11 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <string>
 
+#include "common/asio/asio.hpp"
 #include "common/asio/stop_source.hpp"
 #include "common/asio/task.hpp"
 #include "common/base/result.hpp"
@@ -15,11 +17,17 @@ namespace swage::worker {
 /// One solution, judged on this machine without pool, queue or run.
 struct LocalSolution {
   std::filesystem::path task;      ///< model.py in KernelBench's format
-  std::filesystem::path solution;  ///< folder with model_new.py and kernels/
+  std::filesystem::path solution;  ///< folder with model_new.py and kernels/, or one file with
+                                   ///< load_inline; empty where only the references are measured
+  std::filesystem::path python;    ///< interpreter that reads load_inline
+  std::filesystem::path inline_program;  ///< inline_sources.py
   std::filesystem::path pristine;  ///< binding.cpp and binding_registry.h (the sandbox's template)
   judge::Mode mode = judge::Mode::score;
   std::string precision = "official";
   bool one_machine = true;  ///< 12 rounds; else 30 to 120 for a score
+  judge::Subject subject = judge::Subject::solution;
+  std::uint32_t rounds = 0;    ///< so many instead; 0: as above
+  std::uint32_t budget_s = 0;  ///< seconds for the rounds; 0: the judge's own limit
 };
 
 struct LocalVerdict {
@@ -30,10 +38,8 @@ struct LocalVerdict {
 /// Compiles the solution as a sandbox would and judges it. A solution that does not compile gets a
 /// verdict too. Errors: a sentence for people that names the file. Thread: the strand of runner and
 /// compiler.
-Task<Result<LocalVerdict, std::string>> judge_locally(LocalSolution what,
-                                                      sandbox::CompileService& compiler,
-                                                      judge::JudgeRunner& runner,
-                                                      std::function<void(judge::Progress)> progress,
-                                                      StopSource& stop);
+Task<Result<LocalVerdict, std::string>> judge_locally(
+    asio::any_io_executor strand, LocalSolution what, sandbox::CompileService& compiler,
+    judge::JudgeRunner& runner, std::function<void(judge::Progress)> progress, StopSource& stop);
 
 }  // namespace swage::worker

@@ -1,7 +1,7 @@
 """Builds the cluster's programs from the Go modules beside this package, once per machine.
 
-A build is found again by the module's go.mod, go.sum and tools.go: a change of any makes a new
-folder in the cache, and nothing else does.
+A build is found again by the module's go.mod, go.sum, tools.go and programs of its own: a change of
+any makes a new folder in the cache, and nothing else does.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 
 from testcluster.layout import KUBERNETES_VERSION, SOURCE, cache
 
-MODULES = ("kubernetes", "tools")
+MODULES = ("kubernetes", "tools", "dns")
 VERSION = "k8s.io/component-base/version"
 
 
@@ -24,6 +24,8 @@ def folder(module: str) -> Path:
     digest = hashlib.sha256()
     for name in ("go.mod", "go.sum", "tools.go"):
         digest.update((SOURCE / module / name).read_bytes())
+    for own in sorted((SOURCE / module).glob("*/*.go")):
+        digest.update(own.read_bytes())
     digest.update(linker_flags().encode())
     return cache() / f"{module}-{digest.hexdigest()[:16]}"
 

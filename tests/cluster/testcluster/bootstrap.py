@@ -22,7 +22,8 @@ def binding(name: str, role: str, user: str) -> Object:
 
 
 def rights() -> list[tuple[str, Object]]:
-    """(path, object): the API server may ask kubelets for logs and exec; kwok plays its nodes."""
+    """(path, object): the API server may ask kubelets for logs and exec; kwok plays its nodes;
+    DNS reads Services and who serves them."""
     kwok: Object = {
         "metadata": {"name": "swage-test-kwok"},
         "rules": [
@@ -33,7 +34,19 @@ def rights() -> list[tuple[str, Object]]:
             rule("leases", "get list watch create patch update", "coordination.k8s.io"),
         ],
     }
+    dns: Object = {
+        "metadata": {"name": "swage-test-dns"},
+        "rules": [
+            rule("services namespaces pods", "get list watch"),
+            rule("endpointslices", "list watch", "discovery.k8s.io"),
+        ],
+    }
     return [
+        (f"{RBAC}/clusterroles", dns),
+        (
+            f"{RBAC}/clusterrolebindings",
+            binding("swage-test-dns", "swage-test-dns", "swage-test-dns"),
+        ),
         (f"{RBAC}/clusterroles", kwok),
         (
             f"{RBAC}/clusterrolebindings",

@@ -94,6 +94,10 @@ def kubelet(layout: Layout) -> list[str]:
     ]
 
 
+def dns(layout: Layout) -> list[str]:
+    return [str(program("coredns")), "-conf", f"{layout.config}/Corefile"]
+
+
 def kwok(layout: Layout) -> list[str]:
     return [
         str(program("kwok")),

@@ -11,6 +11,7 @@ from testcluster.layout import (
     API_PORT,
     BRIDGE,
     CGROUP,
+    DNS_ADDRESS,
     NODE_ADDRESS,
     POD_RANGE,
     Layout,
@@ -116,6 +117,7 @@ def kubelet(layout: Layout) -> str:
         "podLogsDir": f"{layout.root}/pod-logs",
         "resolvConf": str(layout.config / "resolv.conf"),
         "clusterDomain": "cluster.local",
+        "clusterDNS": [DNS_ADDRESS],
         "volumePluginDir": f"{layout.root}/volume-plugins",
         "registerNode": True,
         "nodeStatusUpdateFrequency": "5s",
@@ -123,6 +125,20 @@ def kubelet(layout: Layout) -> str:
         "shutdownGracePeriod": "0s",
     }
     return json.dumps(settings, indent=1)
+
+
+def corefile(layout: Layout) -> str:
+    """Names of Services and of their pods; nothing outside the cluster."""
+    return f""".:53 {{
+  bind {DNS_ADDRESS}
+  ready 127.0.0.1:8181
+  errors
+  kubernetes cluster.local in-addr.arpa {{
+    kubeconfig {layout.kubeconfig("dns")} test
+    ttl 1
+  }}
+}}
+"""
 
 
 def write(layout: Layout, outside_port: int) -> None:
@@ -133,8 +149,9 @@ def write(layout: Layout, outside_port: int) -> None:
     (config / "cni" / "10-bridge.conflist").write_text(network(layout))
     (config / "kubelet.json").write_text(kubelet(layout))
     (config / "resolv.conf").write_text("")
+    (config / "Corefile").write_text(corefile(layout))
     inside = f"https://{NODE_ADDRESS}:{API_PORT}"
-    for user in ("controller-manager", "scheduler", "kubelet", "kwok", "admin"):
+    for user in ("controller-manager", "scheduler", "kubelet", "kwok", "dns", "admin"):
         write_private(layout.kubeconfig(user), kubeconfig(layout, user, inside))
     outside = f"https://127.0.0.1:{outside_port}"
     write_private(layout.admin_kubeconfig, kubeconfig(layout, "admin", outside))

@@ -14,6 +14,8 @@ SERVICE_RANGE = "10.218.0.0/20"
 # The first address of the service range is the API server's. The bridge carries it, so pods reach
 # the API server by KUBERNETES_SERVICE_HOST although no kube-proxy runs.
 API_SERVICE_ADDRESS = "10.218.0.1"
+# Cluster DNS, for the names of headless Services.
+DNS_ADDRESS = "10.218.0.10"
 API_PORT = 443
 ETCD_URL = "http://127.0.0.1:2379"
 NODE_NAME = "real-0"

@@ -165,6 +165,7 @@ def bring_up(layout: Layout) -> None:
         start(layout, name)
     bootstrap.apply(api)
     start(layout, "kwok")
+    start(layout, "dns")
     until("all nodes are ready", lambda: not bootstrap.unready(api), 60)
     until("the default service account exists", lambda: has_account(api), 30)
 

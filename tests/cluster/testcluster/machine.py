@@ -25,7 +25,14 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from testcluster.layout import API_PORT, API_SERVICE_ADDRESS, BRIDGE, NODE_ADDRESS, Layout
+from testcluster.layout import (
+    API_PORT,
+    API_SERVICE_ADDRESS,
+    BRIDGE,
+    DNS_ADDRESS,
+    NODE_ADDRESS,
+    Layout,
+)
 
 
 class Machine:
@@ -121,7 +128,8 @@ def prepare(layout: Layout) -> None:
     shell("ip", "link", "set", "lo", "up")
     shell("ip", "link", "add", BRIDGE, "type", "bridge")
     shell("ip", "address", "add", f"{NODE_ADDRESS}/20", "dev", BRIDGE)
-    shell("ip", "address", "add", f"{API_SERVICE_ADDRESS}/32", "dev", BRIDGE)
+    for service in (API_SERVICE_ADDRESS, DNS_ADDRESS):
+        shell("ip", "address", "add", f"{service}/32", "dev", BRIDGE)
     shell("ip", "link", "set", BRIDGE, "up")
     # A kubelet finds its address by the default route.
     shell("ip", "route", "add", "default", "dev", BRIDGE)

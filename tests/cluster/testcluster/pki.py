@@ -45,6 +45,7 @@ IDENTITIES = (
     Identity("scheduler", "system:kube-scheduler"),
     Identity("kubelet", f"system:node:{NODE_NAME}", "system:nodes"),
     Identity("kwok", "swage-test-kwok"),
+    Identity("dns", "swage-test-dns"),
 )
 
 

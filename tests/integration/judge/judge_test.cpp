@@ -1,8 +1,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sched.h>
+#include <unistd.h>
 
+#include <atomic>
+#include <chrono>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "tests/integration/judge/judge_bench.hpp"
@@ -244,6 +249,82 @@ TEST_F(Judge, ScoresAFastCandidateAboveASlowOne) {
   EXPECT_EQ(slow.reward(), 1.0);
 }
 
+TEST_F(Judge, QuotesACandidatesTracebackWithoutItsOwnFramesAndBoundsIt) {
+  const auto verdict =
+      bench.judge(Mode::verify, source_file(kChain),
+                  {{"model_new.py", chain_new("        fail(10)\n        return out",
+                                              "def fail(depth):\n"
+                                              "    if depth:\n"
+                                              "        fail(depth - 1)\n"
+                                              "    raise ValueError('\\x1b[2J' * 9999)\n")}},
+                  fixture_library());
+  EXPECT_EQ(verdict.code(), v1::VERDICT_CODE_CRASH);
+  EXPECT_LE(verdict.detail().size(), 4096U);
+  EXPECT_LE(verdict.log().size(), 16384U);
+  EXPECT_THAT(verdict.detail() + verdict.log(), ::testing::Not(HasSubstr("\x1b")));
+  const auto told = bench.judge(Mode::verify, source_file(kChain),
+                                {{"model_new.py", chain_new("        import json\n"
+                                                            "        json.loads('{')\n"
+                                                            "        return out")}},
+                                fixture_library());
+  EXPECT_EQ(told.code(), v1::VERDICT_CODE_CRASH) << told.detail();
+  EXPECT_THAT(told.log(), HasSubstr("model_new.py"));
+  EXPECT_THAT(told.log(), ::testing::Not(HasSubstr("swage_model_host")));
+  EXPECT_THAT(told.log(), ::testing::Not(HasSubstr("frozen importlib")));
+}
+
+TEST_F(Judge, BlamesNobodyForABundleThatCannotBeRead) {
+  const auto verdict = bench.judge(Mode::score, source_file(kChain), {{"../model_new.py", kRight}},
+                                   fixture_library());
+  EXPECT_EQ(verdict.code(), v1::VERDICT_CODE_INFRA_ERROR) << verdict.detail();
+  EXPECT_FALSE(verdict.has_reward());
+}
+
+/// Keeps the hosts' core busy half the time, ahead of everybody, until it goes.
+class Disturbance {
+ public:
+  Disturbance() : thread_([this] { disturb(); }) {}
+  ~Disturbance() {
+    over_ = true;
+    thread_.join();
+  }
+  Disturbance(const Disturbance&) = delete;
+  Disturbance& operator=(const Disturbance&) = delete;
+
+ private:
+  void disturb() {
+    cpu_set_t cores;
+    CPU_ZERO(&cores);
+    CPU_SET(std::thread::hardware_concurrency() > 1 ? 1 : 0, &cores);
+    ::sched_setaffinity(0, sizeof cores, &cores);
+    sched_param ahead{};
+    ahead.sched_priority = 20;  // the judge's own threads have 2
+    ::sched_setscheduler(0, SCHED_FIFO, &ahead);
+    using Clock = std::chrono::steady_clock;
+    while (!over_) {
+      const auto end = Clock::now() + std::chrono::milliseconds(2);
+      while (Clock::now() < end) continue;
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    }
+  }
+  std::atomic<bool> over_ = false;
+  std::thread thread_;
+};
+
+TEST_F(Judge, SaysSoWhenOthersKeepDisturbingTheMeasurement) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root: nobody else gets ahead of the judge";
+  const std::string loop =
+      "        for _ in range(50):\n"
+      "            cuda_extension.chain(x.data_ptr(), out.data_ptr(), x.numel())\n"
+      "        return out";
+  const Disturbance other;
+  const auto verdict = bench.judge(Mode::score, source_file(kBusy),
+                                   {{"model_new.py", chain_new(loop)}}, fixture_library());
+  EXPECT_EQ(verdict.code(), v1::VERDICT_CODE_TIMING_UNSTABLE) << verdict.DebugString();
+  EXPECT_THAT(verdict.detail(), HasSubstr("disturbed by other work"));
+  EXPECT_EQ(verdict.reward(), 1.0);
+}
+
 TEST_F(Judge, RefusesTasksThatCannotBeJudged) {
   const std::string head = "import torch\nimport torch.nn as nn\n";
   const std::string model = "class Model(nn.Module):\n    def forward(self, x):\n        ";
@@ -264,6 +345,18 @@ TEST_F(Judge, RefusesTasksThatCannotBeJudged) {
            "def get_init_inputs():\n    return []\n",
        "no tensor"},
       {head + model + "return x + torch.zeros(3)\n" + inputs, "RuntimeError"},
+      {head + model +
+           "return x + 1\ndef get_inputs():\n    return [torch.randn(1 << 20, 1 << 20)]\n"
+           "def get_init_inputs():\n    return []\n",
+       "needs more memory than there is"},
+      {head + model + "return torch.zeros(1 << 30) + x.sum()\n" + inputs,
+       "needs more memory than there is"},
+      {head + model + "return x[:0]\n" + inputs, "returns no elements"},
+      {head + model + "return x * float('nan')\n" + inputs, "not finite"},
+      {head + model + "return None\n" + inputs, "NoneType"},
+      {head + model + "raise ValueError('\\x1b[2J line\\n[PASS] ok')\n" + inputs, "[PASS] ok"},
+      {head + "def broken(\n" + inputs, "SyntaxError"},
+      {head + model + "return x + 1\n" + inputs + "raise SystemExit(0)\n", "SystemExit"},
   };
   for (const auto& [task, why] : tasks) {
     SCOPED_TRACE(why);
@@ -272,6 +365,8 @@ TEST_F(Judge, RefusesTasksThatCannotBeJudged) {
     EXPECT_EQ(verdict.code(), v1::VERDICT_CODE_TASK_INVALID) << verdict.detail();
     EXPECT_THAT(verdict.detail(), HasSubstr(why));
     EXPECT_EQ(verdict.checks_size(), 0) << "no candidate runs";
+    EXPECT_THAT(verdict.detail(), ::testing::Not(HasSubstr("Traceback")));
+    EXPECT_THAT(verdict.detail(), ::testing::Not(HasSubstr("\x1b")));
   }
 }
 

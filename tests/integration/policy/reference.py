@@ -28,7 +28,7 @@ def logits(ids: str, folders: list[str]) -> None:
     from transformers import AutoModelForCausalLM
     from transformers.utils import logging
 
-    logging.disable_progress_bar()
+    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     batch = torch.tensor([json.loads(ids)])
     for folder in folders:
         model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)

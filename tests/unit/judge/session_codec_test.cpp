@@ -10,6 +10,10 @@ TEST(SessionCodec, AnAssignmentSurvivesTheWay) {
   begin.request.request = "r-1";
   begin.request.mode = Mode::score;
   begin.request.one_machine = true;
+  begin.request.subject = Subject::noise;
+  begin.request.rounds = 40;
+  begin.request.budget_s = 9;
+  begin.request.changes = {"taken out"};
   begin.request.counter = (1ULL << 53) - 1;
   begin.scratch = "/tmp/x";
   begin.host_cores = {1, 2};
@@ -22,6 +26,10 @@ TEST(SessionCodec, AnAssignmentSurvivesTheWay) {
   EXPECT_EQ(read->request.request, "r-1");
   EXPECT_EQ(read->request.mode, Mode::score);
   EXPECT_TRUE(read->request.one_machine);
+  EXPECT_EQ(read->request.subject, Subject::noise);
+  EXPECT_EQ(read->request.rounds, 40U);
+  EXPECT_EQ(read->request.budget_s, 9U);
+  EXPECT_EQ(read->request.changes, begin.request.changes);
   EXPECT_EQ(read->request.counter, begin.request.counter);
   EXPECT_EQ(read->host_cores, begin.host_cores);
   EXPECT_EQ(read->missing_layers, begin.missing_layers);

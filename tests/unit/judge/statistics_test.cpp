@@ -33,6 +33,15 @@ TEST(OrderInterval, HoldsTheMedianAsOftenAsItSays) {
   EXPECT_NEAR(static_cast<double>(held) / kTrials, 0.984, 0.01);
 }
 
+TEST(OrderIndex, IsTheLargestThatKeepsNinetyFivePercent) {
+  EXPECT_EQ(order_index(6), 1U);
+  EXPECT_EQ(order_index(9), 2U);
+  EXPECT_EQ(order_index(12), 3U);
+  EXPECT_EQ(order_index(20), 6U);
+  EXPECT_EQ(order_index(100), 40U);
+  EXPECT_DEATH(order_index(5), "too few");
+}
+
 TEST(Decided, WhenTheIntervalLiesWhollyOnOneSide) {
   EXPECT_TRUE(decided({0.9, 0.85, 0.949}));
   EXPECT_FALSE(decided({0.94, 0.93, 0.951}));

@@ -30,6 +30,16 @@ TEST(TaskFacts, AreReadAndWrittenBack) {
   EXPECT_EQ(facts_json(*again), facts_json(*facts));
 }
 
+TEST(TaskFacts, NeedInputsTwiceAndWeightsThrice) {
+  const auto facts = parse_facts(description());
+  ASSERT_TRUE(facts.has_value()) << facts.error();
+  EXPECT_EQ(needed_bytes(*facts), 2U * (24 + 8) + 3U * 8);
+  auto huge = description();
+  huge["args"][0]["tensor"]["shape"] = {1 << 20, 1 << 20};
+  huge["args"][0]["tensor"]["stride"] = {1 << 20, 1};
+  EXPECT_GT(needed_bytes(*parse_facts(huge)), 1ULL << 42U);
+}
+
 TEST(TaskFacts, AnUnknownLawMakesTheArgumentOpaque) {
   auto message = description();
   message["args"][0]["tensor"]["recipe"]["law"] = "cauchy";

@@ -10,7 +10,8 @@ from swage_model_host.recipes import Law, Recorder
 def law(make: Callable[[], torch.Tensor]) -> Law | None:
     with Recorder() as recorder:
         made = make()
-    return recorder.law_of(made)
+    found: Law | None = recorder.law_of(made)
+    return found
 
 
 def expected(name: str, a: float, b: float) -> Law:
