@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 import re
+import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -84,21 +85,22 @@ def remembered(place: Place, name: str, key: object) -> dict[str, Any] | None:
         return None
     kept: dict[str, Any] = json.loads(record.read_text())
     blob = place.store / kept["layer"]["digest"].removeprefix("sha256:")
-    if kept["key"] != digest_of(key) or not blob.exists():
+    if kept["key"] != digest_of(name, key) or not blob.exists():
         return None
     return {**kept, "layer": Layer(**{**kept["layer"], "blob": blob})}
 
 
 def remember(place: Place, name: str, key: object, part: dict[str, Any]) -> None:
     place.records.mkdir(parents=True, exist_ok=True)
-    text = json.dumps({"key": digest_of(key), **part}, default=str)
+    text = json.dumps({"key": digest_of(name, key), **part}, default=str)
     (place.records / f"{name}.json").write_text(text)
 
 
-def digest_of(key: object) -> str:
+def digest_of(name: str, key: object) -> str:
     """The key, and the recipe: other code may make other bytes of the same input."""
-    recipe = [Path(str(module.__file__)).read_text() for module in (debian, layer, wheels)]
-    return hashlib.sha256(json.dumps([key, recipe]).encode()).hexdigest()
+    recipe = (layer, debian) if name.startswith("root-") else (layer, wheels)
+    text = [Path(str(module.__file__)).read_text() for module in recipe]
+    return hashlib.sha256(json.dumps([key, text]).encode()).hexdigest()
 
 
 def root_part(place: Place, definitions: Definitions, name: str) -> DebianPart:
@@ -211,6 +213,8 @@ def locked(place: Place) -> Iterator[None]:
     place.cache.mkdir(parents=True, exist_ok=True)
     with (place.cache / ".lock").open("a") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
+        for left in place.cache.glob("tmp*"):
+            shutil.rmtree(left)  # of a build that was killed
         yield
 
 

@@ -26,6 +26,9 @@ UNWANTED = re.compile(
     r"|etc/(passwd|group|shadow|gshadow)-$|dev/.|proc/.|sys/.|run/.|tmp/.|\.dockerenv$"
     r"|.*\.pyc$"
 )
+# Root's mmdebstrap mounts /proc, /sys and /dev: in a mount namespace of its own, so that none stays
+# on this machine when it is killed. Without root it makes one itself.
+ALONE = ("unshare", "--mount", "--propagation=private") if os.geteuid() == 0 else ()
 # Programs that run as their owner have no place where nobody may become root.
 SETUID = 0o6000
 
@@ -77,6 +80,7 @@ def archive_state() -> str:
 def make_tree(archive: Path, root: Root, packages: list[str]) -> Tree:
     """Downloads and lays out the packages and what they depend on."""
     argv = [
+        *ALONE,
         "mmdebstrap",
         "--quiet",
         f"--variant={root.variant}",

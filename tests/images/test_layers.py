@@ -7,8 +7,8 @@ import tarfile
 from pathlib import Path
 
 import pytest
-from archives import unpacked
-from swage_images import debian, layer, program, sbom
+from archives import make_place, unpacked
+from swage_images import build, debian, layer, program, sbom
 from swage_images.debian import Package
 from swage_images.definition import SOURCE, DefinitionError, load, parse
 from swage_images.layer import Entry
@@ -131,3 +131,10 @@ def test_the_images_are_defined_and_have_their_users() -> None:
     readme = (SOURCE / "README.md").read_text()
     assert [name for name in images if f"`{name}`" not in readme] == []
     assert "swage:x:10001:10001" in str(program.accounts("", "")[0].content)
+
+
+def test_what_a_killed_build_left_goes_with_the_next(tmp_path: Path) -> None:
+    (tmp_path / "tmpleft" / "deep").mkdir(parents=True)
+    (tmp_path / "kept.tar").touch()
+    with build.locked(make_place(tmp_path)):
+        assert sorted(p.name for p in tmp_path.iterdir()) == [".lock", "kept.tar"]
