@@ -15,6 +15,16 @@ ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "METRICS.md"
 CALL = re.compile(r'\b(counter|gauge|histogram)\(\s*"(swage_[a-z0-9_]+)",\s*((?:"[^"]*"\s*)+)')
 LABEL = re.compile(r'\{\s*"([a-z_]+)",')
+NUMBERS = re.compile(r"\{((?:\s*-?[\d.]+\s*,?)+)\}")
+SECONDS = "seconds_buckets()"
+# What the design names and no code measures yet, with the reason.
+NOT_YET = {
+    "swage_controller_workqueue_depth": "the one-machine controller has no work queue",
+    "swage_k8s_requests_total": "the one-machine controller speaks to no Kubernetes API",
+    "swage_k8s_watch_restarts_total": "the one-machine controller speaks to no Kubernetes API",
+    "swage_learner_mfu_ratio": "a share of the device's peak arithmetic, which no CPU states",
+    "swage_pool_scale_events_total": "a pool on one machine keeps its size",
+}
 
 
 class Metric(NamedTuple):
@@ -25,6 +35,7 @@ class Metric(NamedTuple):
     text: str
     labels: tuple[str, ...]
     component: str
+    buckets: str  # upper bounds of a histogram, ascending, without +Inf; else empty
 
 
 def call_rest(text: str, begin: int) -> str:
@@ -37,18 +48,34 @@ def call_rest(text: str, begin: int) -> str:
     return ""
 
 
+def buckets_in(rest: str, seconds: str) -> str:
+    """The upper bounds that a histogram's call gives: a list of numbers, or the usual seconds."""
+    if rest.lstrip(", \n").startswith(SECONDS):
+        return seconds
+    found = NUMBERS.search(rest)
+    return ", ".join(re.findall(r"-?[\d.]+", found[1])) if found else ""
+
+
+def usual_seconds() -> str:
+    text = (ROOT / "common" / "metrics" / "metrics.cpp").read_text()
+    return buckets_in(text[text.index(SECONDS) + len(SECONDS) :], "")
+
+
 def metrics_in(source: str, text: str) -> list[Metric]:
     component = source.split("/")[0]
+    seconds = usual_seconds()
     out = []
     for found in CALL.finditer(text):
         words = "".join(re.findall(r'"([^"]*)"', found[3]))
-        labels = tuple(sorted(set(LABEL.findall(call_rest(text, found.end())))))
-        out.append(Metric(found[2], found[1], words.rstrip("."), labels, component))
+        rest = call_rest(text, found.end())
+        labels = tuple(sorted(set(LABEL.findall(rest))))
+        buckets = buckets_in(rest, seconds) if found[1] == "histogram" else ""
+        out.append(Metric(found[2], found[1], words.rstrip("."), labels, component, buckets))
     return out
 
 
-def registered() -> list[Metric]:
-    """Every metric of the code, by name; labels of several calls are joined."""
+def calls() -> list[Metric]:
+    """Every call that registers a metric, in the order of the files."""
     done = subprocess.run(
         ["git", "ls-files", "--", "*.cpp", "*.hpp"],
         cwd=ROOT,
@@ -56,31 +83,53 @@ def registered() -> list[Metric]:
         capture_output=True,
         text=True,
     )
+    sources = [
+        source
+        for source in done.stdout.split()
+        if not source.startswith(("tests/", "common/")) and (ROOT / source).exists()
+    ]
+    return [m for source in sources for m in metrics_in(source, (ROOT / source).read_text())]
+
+
+def registered() -> list[Metric]:
+    """Every metric of the code, by name; labels of several calls are joined."""
     merged: dict[str, Metric] = {}
-    for source in done.stdout.split():
-        if source.startswith(("tests/", "common/")) or not (ROOT / source).exists():
-            continue
-        for metric in metrics_in(source, (ROOT / source).read_text()):
-            known = merged.get(metric.name)
-            labels = tuple(sorted({*metric.labels, *(known.labels if known else ())}))
-            merged[metric.name] = metric._replace(labels=labels)
+    for metric in calls():
+        known = merged.get(metric.name)
+        labels = tuple(sorted({*metric.labels, *(known.labels if known else ())}))
+        merged[metric.name] = metric._replace(labels=labels)
     return [merged[name] for name in sorted(merged)]
+
+
+def conflicts(metrics: list[Metric]) -> list[str]:
+    """Where one name means two things: two components, kinds, help texts or lists of buckets."""
+    first: dict[str, Metric] = {}
+    out = []
+    for metric in metrics:
+        known = first.setdefault(metric.name, metric)
+        if known._replace(labels=()) != metric._replace(labels=()):
+            out.append(f"{metric.name}: {known} and {metric}")
+    return out
 
 
 def page() -> str:
     lines = [
         "# Metrics",
         "Made by `tools/metrics_table.py` from the code; a test keeps it true. Every learner,",
-        "rollout and policy series also carries the label `run`.",
+        "rollout and policy series also carries the label `run`. Buckets are upper bounds;",
+        "`+Inf` is always the last.",
         "",
-        "| metric | type | labels | of | meaning |",
-        "|---|---|---|---|---|",
+        "| metric | type | labels | of | meaning | buckets |",
+        "|---|---|---|---|---|---|",
     ]
     for metric in registered():
         labels = ", ".join(f"`{label}`" for label in metric.labels)
         lines.append(
-            f"| `{metric.name}` | {metric.kind} | {labels} | {metric.component} | {metric.text} |"
+            f"| `{metric.name}` | {metric.kind} | {labels} | {metric.component} | {metric.text} "
+            f"| {metric.buckets} |"
         )
+    lines += ["", "Named by the design and not measured yet:", "", "| metric | why |", "|---|---|"]
+    lines += [f"| `{name}` | {why} |" for name, why in sorted(NOT_YET.items())]
     return "\n".join(lines) + "\n"
 
 

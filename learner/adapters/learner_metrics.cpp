@@ -15,8 +15,6 @@ void set(prometheus::Gauge& gauge, const std::optional<double>& value) {
 
 LearnerMetrics::LearnerMetrics(Metrics& m)
     : step_(m.gauge("swage_learner_step", "Optimiser steps done in the current stage")),
-      reward_(m.histogram("swage_rollout_reward", "Final reward of accepted trajectories",
-                          {-1, 1, 2, 3})),
       reward_mean_(m.gauge("swage_learner_reward_mean", "Mean reward of the last batch")),
       reward_ema_(m.gauge("swage_learner_reward_ema",
                           "Exponential moving average of the batches' mean reward")),
@@ -41,9 +39,7 @@ LearnerMetrics::LearnerMetrics(Metrics& m)
       weight_version_(m.gauge("swage_learner_weight_version", "Newest published weight version")),
       staleness_(m.histogram("swage_learner_staleness_steps",
                              "Optimiser steps between a trajectory's start and its use",
-                             {0, 1, 2, 3, 4, 6, 8})),
-      repetition_(m.gauge("swage_rollout_repetition_ratio",
-                          "Share of the last batch that loops or repeats itself")) {
+                             {0, 1, 2, 3, 4, 6, 8})) {
   for (const auto stage : kStages)
     stages_[stage] = &m.gauge("swage_learner_stage", "1 for the current stage, else 0",
                               {{"stage", std::string(to_string(stage))}});
@@ -66,10 +62,6 @@ LearnerMetrics::LearnerMetrics(Metrics& m)
 
 void LearnerMetrics::submitted(std::string_view result) {
   if (const auto at = submitted_.find(result); at != submitted_.end()) at->second->Increment();
-}
-
-void LearnerMetrics::accepted(const LedgerEntry& entry) {
-  if (!entry.infrastructure && entry.reward) reward_.Observe(*entry.reward);
 }
 
 void LearnerMetrics::stage(const StageSlot& slot, std::uint64_t step) {
@@ -97,7 +89,6 @@ void LearnerMetrics::batch_staleness(std::uint64_t steps) {
   staleness_.Observe(static_cast<double>(steps));
 }
 
-void LearnerMetrics::repetition(double share) { repetition_.Set(share); }
 void LearnerMetrics::reward_average(double value) { reward_ema_.Set(value); }
 
 void LearnerMetrics::weight_version(std::uint64_t version) {

@@ -20,11 +20,9 @@ class LearnerMetrics {
 
   /// result: accepted, duplicate, rejected or retry.
   void submitted(std::string_view result);
-  void accepted(const LedgerEntry& entry);
   void stage(const StageSlot& slot, std::uint64_t step);
   void stepped(const StepRow& row);
   void batch_staleness(std::uint64_t steps);
-  void repetition(double share);
   void reward_average(double value);
   void weight_version(std::uint64_t version);
   /// phase: rescore, critic, actor, imitation, publish, checkpoint or wait.
@@ -36,14 +34,12 @@ class LearnerMetrics {
  private:
   prometheus::Gauge& step_;
   std::map<Stage, prometheus::Gauge*> stages_;
-  prometheus::Histogram& reward_;
   prometheus::Gauge &reward_mean_, &reward_ema_, &entropy_, &kl_, &explained_variance_;
   prometheus::Gauge &value_loss_, &policy_loss_, &clip_low_, &clip_high_, &grad_norm_, &ess_;
   prometheus::Counter& tokens_;
   prometheus::Gauge& tokens_per_second_;
   prometheus::Gauge& weight_version_;
   prometheus::Histogram& staleness_;
-  prometheus::Gauge& repetition_;
   std::map<std::string, prometheus::Histogram*, std::less<>> phases_;
   std::array<prometheus::Gauge*, kSignals> guard_state_{};
   std::array<prometheus::Counter*, kSignals> guard_pauses_{};

@@ -242,7 +242,6 @@ Task<bool> ppo_step(StageHost& host, std::vector<std::string> ids, StopSource& s
   host.metrics().phase("rescore", done.rescore_seconds);
   host.metrics().phase("critic", done.critic_seconds);
   host.metrics().phase("actor", done.actor_seconds);
-  host.metrics().repetition(batch.figures.repetition_share);
   if (batch.figures.trajectories > 0) state.reward_mean = batch.figures.reward_mean;
   const auto lost = host.store().infrastructure();
   const auto input = guard_input(host, row, batch.figures, lost - host.lost_seen(), learning.batch);

@@ -145,7 +145,6 @@ Task<v1::SubmitAnswer> TrajectoryStore::take(v1::Trajectory message, Trajectory 
   auto entry = ledger_entry(trajectory, admitted_use(trajectory), *seq);
   if (entry.infrastructure) ++infrastructure_;
   parts_.metrics.submitted("accepted");
-  parts_.metrics.accepted(entry);
   ledger_.add(std::move(entry));
   changed_.notify();
   co_return answer(message, v1::SUBMIT_CODE_ACCEPTED);

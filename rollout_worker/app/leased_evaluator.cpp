@@ -69,12 +69,14 @@ Task<Result<Judgement, EvaluationErrc>> LeasedEvaluator::evaluate(EvaluationOrde
 Task<Result<Judgement, JudgeErrc>> LeasedEvaluator::under_lease(std::unique_ptr<lease::Lease> lease,
                                                                 EvaluationOrder order,
                                                                 StopSource& stop) {
+  const auto granted = clock_.now();
   auto judgement = co_await judge_.evaluate(*lease, std::move(order), stop);
   // A verdict or a refusal is the worker's word that nothing of ours runs there any more.
   const bool silent = !judgement && (judgement.error() == JudgeErrc::broken ||
                                      judgement.error() == JudgeErrc::cancelled);
   std::ignore =
       co_await lease->release(silent ? lease::ReleaseAs::unsure : lease::ReleaseAs::clear);
+  metrics_.lease_held(seconds(clock_.now() - granted));
   co_return judgement;
 }
 

@@ -40,8 +40,24 @@ RolloutMetrics::RolloutMetrics(Metrics& metrics)
           metrics.histogram("swage_rollout_reward", "Final reward of a rollout.", {-1, 1, 2, 3})),
       repetition_(metrics.histogram("swage_rollout_repetition_ratio",
                                     "Share of redundant turns of a trajectory.",
-                                    {0, 0.05, 0.1, 0.2, 0.5, 1})) {
+                                    {0, 0.05, 0.1, 0.2, 0.5, 1})),
+      lease_hold_(metrics.histogram("swage_pool_lease_hold_seconds",
+                                    "From a granted lease to the end of its release",
+                                    {0.1, 0.25, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 180, 300})),
+      ab_noise_(metrics.histogram("swage_judge_ab_noise_ratio",
+                                  "Half the width of the measured interval of candidate / eager, "
+                                  "as a share of its median",
+                                  {0.001, 0.0025, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5})) {
+  for (const auto mode : {EvaluationMode::verify, EvaluationMode::profile, EvaluationMode::score})
+    lease_wait(mode);
   for (const auto reason : kEnds) ended(std::string(name_of(reason)));
+}
+
+prometheus::Histogram& RolloutMetrics::lease_wait(EvaluationMode mode) {
+  return metrics_.histogram("swage_pool_lease_wait_seconds",
+                            "From asking for a lease to holding it, by the queue's class",
+                            {0.005, 0.01, 0.05, 0.1, 0.5, 1, 2, 5, 10, 30, 60, 300, 900, 1800},
+                            {{"class", std::string(name_of(mode))}});
 }
 
 prometheus::Counter& RolloutMetrics::ended(const std::string& reason) {
@@ -101,11 +117,14 @@ void RolloutMetrics::tool_returned(const std::string& name, const ToolOutcome& o
 }
 
 void RolloutMetrics::lease_waited(EvaluationMode mode, double seconds) {
+  lease_wait(mode).Observe(seconds);
   metrics_
       .histogram("swage_evaluation_seconds", "Time of an evaluation by phase.", seconds_buckets(),
                  {{"mode", std::string(name_of(mode))}, {"phase", "queue"}})
       .Observe(seconds);
 }
+
+void RolloutMetrics::lease_held(double seconds) { lease_hold_.Observe(seconds); }
 
 void RolloutMetrics::judged(const Judgement& judgement, double seconds) {
   const std::string mode(name_of(judgement.mode));
@@ -127,6 +146,8 @@ void RolloutMetrics::judged(const Judgement& judgement, double seconds) {
   };
   speedup("eager", judgement.to_eager);
   speedup("compile", judgement.to_compile);
+  if (const auto& eager = judgement.to_eager; eager && eager->median > 0)
+    ab_noise_.Observe((eager->hi - eager->lo) / (2 * eager->median));
   for (const auto& rule : judgement.policy_rules)
     metrics_.counter("swage_judge_violations_total", "Policy findings by rule.", {{"rule", rule}})
         .Increment();

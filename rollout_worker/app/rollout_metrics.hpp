@@ -11,8 +11,9 @@
 
 namespace swage::rollout_worker {
 
-/// The groups `trajectories` and `kernels` of docs/METRICS.md. Labels that come from a policy or a
-/// kernel are mapped to known ones first. Thread: the worker's strand; the registry is thread-safe.
+/// The groups `trajectories` and `kernels` of docs/METRICS.md, and a holder's view of the leases.
+/// Labels that come from a policy or a kernel are mapped to known ones first. Thread: the worker's
+/// strand; the registry is thread-safe.
 class RolloutMetrics {
  public:
   explicit RolloutMetrics(Metrics& metrics);
@@ -23,10 +24,13 @@ class RolloutMetrics {
   void trajectory_made(const Trajectory& trajectory);
   void tool_returned(const std::string& tool, const ToolOutcome& outcome);
   void lease_waited(EvaluationMode mode, double seconds);
+  /// A lease was held and is given back: a verdict, a refusal, a loss or a cancellation later.
+  void lease_held(double seconds);
   void judged(const Judgement& judgement, double seconds);
   void evaluation_failed(EvaluationMode mode);
 
  private:
+  prometheus::Histogram& lease_wait(EvaluationMode mode);
   prometheus::Counter& ended(const std::string& reason);
 
   Metrics& metrics_;
@@ -36,6 +40,8 @@ class RolloutMetrics {
   prometheus::Histogram& tokens_;
   prometheus::Histogram& reward_;
   prometheus::Histogram& repetition_;
+  prometheus::Histogram& lease_hold_;
+  prometheus::Histogram& ab_noise_;
 };
 
 }  // namespace swage::rollout_worker

@@ -5,17 +5,56 @@ from __future__ import annotations
 import json
 import re
 import subprocess
-import sys
 from pathlib import Path
 
+import make_training
+import metrics_table
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path += [str(ROOT / "tools"), str(ROOT / "dashboards")]
 
-import make_training  # noqa: E402
-import metrics_table  # noqa: E402
+# Names and labels that the design gives (its page on observability); a metric that the code has and
+# this list lacks is a change of the design. The utilisation has its pool beside it, as the others.
+DESIGN = {
+    name: frozenset(labels.split(",")) if labels else frozenset()
+    for name, labels in re.findall(
+        r"(swage_\w+)(?:\{([\w,]+)\})?",
+        """
+    swage_learner_step swage_learner_stage{stage} swage_rollout_reward swage_learner_reward_mean
+    swage_learner_reward_ema swage_learner_entropy swage_learner_kl_behaviour
+    swage_learner_explained_variance swage_learner_value_loss swage_learner_policy_loss
+    swage_learner_clip_fraction{side} swage_learner_grad_norm swage_learner_effective_sample_size
+    swage_learner_tokens_total swage_learner_tokens_per_second swage_learner_mfu_ratio
+    swage_learner_weight_version swage_learner_staleness_steps swage_learner_phase_seconds{phase}
+    swage_learner_guardrail_state{signal} swage_learner_guardrail_actions_total{signal,action}
+    swage_learner_trajectories_total{result}
 
+    swage_rollout_turns swage_rollout_tokens swage_rollout_length_clipped_total
+    swage_rollout_ended_total{reason} swage_rollout_tool_calls_total{tool,result}
+    swage_rollout_tool_seconds{tool} swage_rollout_repetition_ratio swage_rollout_active
+    swage_rollout_infrastructure_failures_total{cause}
+
+    swage_compile_seconds{result,cache} swage_evaluation_seconds{mode,phase}
+    swage_evaluation_total{mode,verdict} swage_evaluation_speedup{baseline}
+    swage_judge_violations_total{rule} swage_judge_ab_noise_ratio
+
+    swage_pool_gpus{pool,state} swage_pool_waiting{pool,class} swage_pool_lease_wait_seconds{class}
+    swage_pool_lease_hold_seconds swage_pool_utilisation_ratio{pool} swage_pool_leases_total{result}
+    swage_pool_fence_rejections_total swage_pool_demand{pool}
+    swage_pool_scale_events_total{direction,reason} swage_gpu_health_failures_total{check}
+    swage_pool_epoch{pool} swage_pool_grants_frozen{pool}
+
+    swage_policy_generated_tokens_total swage_policy_batch_size swage_policy_kv_used_ratio
+    swage_policy_queue_seconds swage_policy_time_to_first_token_seconds swage_policy_weight_version
+    swage_weight_broadcast_seconds swage_weight_broadcast_bytes_total
+
+    swage_controller_leader swage_controller_reconcile_seconds{kind,result}
+    swage_controller_workqueue_depth swage_sandbox_pods{state} swage_sandbox_claim_seconds
+    swage_sandbox_circuit_open swage_assignments{state} swage_k8s_requests_total{verb,code}
+    swage_k8s_watch_restarts_total{reason}
+    """,
+    )
+}
 NAME = re.compile(r"\bswage_[a-z0-9_]+")
 SUFFIX = re.compile(r"_(bucket|sum|count)$")
 
@@ -29,6 +68,57 @@ def unknown(expressions: list[str]) -> set[str]:
 
 def test_the_table_is_what_the_code_says() -> None:
     assert metrics_table.PAGE.read_text() == metrics_table.page(), "run tools/metrics_table.py"
+
+
+def against_the_design(metrics: list[metrics_table.Metric], not_yet: set[str]) -> list[str]:
+    """Names that the code lacks or has too many, and labels that differ."""
+    found = {metric.name: frozenset(metric.labels) for metric in metrics}
+    out = [f"{name} is missing" for name in sorted(DESIGN.keys() - found.keys() - not_yet)]
+    out += [f"{name} is not of the design" for name in sorted(found.keys() - DESIGN.keys())]
+    out += [f"{name} exists: take it off the list" for name in sorted(not_yet & found.keys())]
+    out += [f"{name} is in no design" for name in sorted(not_yet - DESIGN.keys())]
+    out += [
+        f"{name} has labels {sorted(labels)}, the design {sorted(DESIGN[name])}"
+        for name, labels in sorted(found.items())
+        if name in DESIGN and labels != DESIGN[name]
+    ]
+    return out
+
+
+def test_the_code_has_what_the_design_names_or_says_why_not() -> None:
+    complaints = against_the_design(metrics_table.registered(), set(metrics_table.NOT_YET))
+    assert not complaints, "\n".join(complaints)
+
+
+def test_the_design_rule_fires() -> None:
+    metrics, not_yet = metrics_table.registered(), set(metrics_table.NOT_YET)
+    gone = metrics[0].name
+    assert against_the_design(metrics[1:], not_yet) == [f"{gone} is missing"]
+    assert not against_the_design(metrics[1:], {*not_yet, gone})
+    assert against_the_design(metrics, {*not_yet, gone}) == [f"{gone} exists: take it off the list"]
+    renamed = metrics[0]._replace(name="swage_unheard_of")
+    assert "swage_unheard_of is not of the design" in against_the_design([renamed], not_yet)
+    labelled = [metrics[0]._replace(labels=("rollout_id",)), *metrics[1:]]
+    assert len(against_the_design(labelled, not_yet)) == 1
+
+
+def test_every_histogram_lists_its_buckets_and_a_name_means_one_thing() -> None:
+    calls = metrics_table.calls()
+    for metric in calls:
+        bounds = [float(bound) for bound in metric.buckets.split(", ") if bound]
+        assert bounds == sorted(set(bounds)), metric
+        assert bool(bounds) == (metric.kind == "histogram"), metric
+    assert not metrics_table.conflicts(calls)
+
+
+def test_the_conflict_rule_fires() -> None:
+    text = 'm.histogram("swage_x_seconds", "Time of x", {1, 2});'
+    once = metrics_table.metrics_in("learner/a.cpp", text)
+    assert once[0].buckets == "1, 2"
+    assert not metrics_table.conflicts([*once, *once])
+    for other in (text.replace("{1, 2}", "{1, 3}"), text.replace("Time of x", "Something else")):
+        assert metrics_table.conflicts([*once, *metrics_table.metrics_in("learner/b.cpp", other)])
+    assert metrics_table.conflicts([*once, *metrics_table.metrics_in("policy/a.cpp", text)])
 
 
 def test_the_dashboard_is_what_its_generator_writes() -> None:

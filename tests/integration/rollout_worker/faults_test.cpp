@@ -115,6 +115,9 @@ TEST(Faults, AKilledGpuWorkerCostsALeaseNotTheRollout) {
               testing::ElementsAre(lease::ReleaseAs::unsure, lease::ReleaseAs::clear,
                                    lease::ReleaseAs::clear));
   EXPECT_EQ(world.learner.log.at("a").verdicts_size(), 1);
+  const auto metrics = world.registry.text();
+  EXPECT_THAT(metrics, testing::HasSubstr("swage_pool_lease_hold_seconds_count 3"));
+  EXPECT_THAT(metrics, testing::HasSubstr(R"(lease_wait_seconds_count{class="score"} 3)"));
 }
 
 TEST(Faults, APoolThatNeverAnswersIsInfrastructure) {

@@ -17,5 +17,14 @@ TEST(LearnerMetrics, AGuardrailThatAsksForARollbackIsCountedAsThePauseThatItGets
   EXPECT_EQ(metrics.text().find("rollback"), std::string::npos);
 }
 
+TEST(LearnerMetrics, OfTheTrajectoriesTheLearnerCountsWhatItAnswersAndTheWorkerWhatItEarned) {
+  Metrics metrics;
+  LearnerMetrics learner(metrics);
+  learner.submitted("accepted");
+  EXPECT_NE(metrics.text().find(R"(swage_learner_trajectories_total{result="accepted"} 1)"),
+            std::string::npos);
+  EXPECT_EQ(metrics.text().find("swage_rollout_"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace swage::learner
