@@ -150,6 +150,10 @@ int judge_command(const JudgeOptions& options) {
     return complain(kBadArguments, "no such file: " + options.task);
   if (!fs::is_directory(options.solution))
     return complain(kBadArguments, "no such folder: " + options.solution);
+  if (!fs::is_regular_file(fs::path(options.solution) / "model_new.py"))
+    return complain(kBadArguments, options.solution +
+                                       " has no model_new.py: it holds class ModelNew, beside "
+                                       "kernels/ with the sources");
   return run_root(
       [options](asio::any_io_executor strand, StopSource& stop) {
         return judge_once(std::move(strand), stop, options);
