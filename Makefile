@@ -27,8 +27,8 @@ $(BUILD)/build.ninja: CMakePresets.json | setup
 build: setup $(BUILD)/build.ninja ## build everything (PRESET=dev)
 	@ninja -C $(BUILD) -j $(JOBS)
 
-quickstart: build ## the whole loop on this machine, at most 10 minutes
-	@$(BUILD)/bin/swage run examples/quickstart.yaml --local --out $(OUT) --evaluation-rollouts 16
+quickstart: build ## the whole loop on this machine, at most 10 minutes; goes on with a stopped one
+	@$(BUILD)/bin/swage run examples/quickstart.yaml --local --again --out $(OUT) --evaluation-rollouts 16
 
 test: setup ## everything that CI checks
 	@python3 tools/run_tests.py all

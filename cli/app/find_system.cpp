@@ -17,6 +17,13 @@ std::string trimmed(std::string text) {
   return text;
 }
 
+/// Whether a process lives and is a controller: a process id may be somebody else's by now.
+bool is_controller(int pid) {
+  if (::kill(pid, 0) != 0) return false;
+  const auto command = read_file("/proc/" + std::to_string(pid) + "/cmdline");
+  return !command || command->find("swage-controller") != std::string::npos;
+}
+
 }  // namespace
 
 Where where_from(const std::string& server, const std::string& out) {
@@ -59,9 +66,8 @@ Result<LocalRun, std::string> read_local_run(const fs::path& out) {
   run.run_uid = json.value("run_uid", "");
   run.pid = json.value("pid", 0);
   run.state = json.value("state", "");
-  // A run that has ended wrote so; its process id may be somebody else's by now.
   const bool ended = run.state == "succeeded" || run.state == "failed" || run.state == "stopped";
-  run.alive = !ended && run.pid > 0 && ::kill(run.pid, 0) == 0;
+  run.alive = !ended && run.pid > 0 && is_controller(run.pid);
   if (!ended && !run.alive) run.state = "died";
   if (auto target = parse_http_url("http://" + json.value("http", ""))) run.http = *target;
   if (auto token = read_file(out / "secrets" / "token")) run.http.token = trimmed(*token);

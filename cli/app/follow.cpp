@@ -21,7 +21,7 @@ Task<> follow_run(std::function<std::optional<HttpTarget>()> target, std::string
         const auto view = run_view_from(json.is_object() ? json : nlohmann::json::object());
         const std::chrono::duration<double> passed = clock.now() - began;
         const auto line = progress_line(view, passed.count(), terminal.width());
-        terminal.progress(line, progress_line(view, 0, terminal.width()));
+        terminal.progress(line, stable_line(view, terminal.width()));
       }
     }
     co_await clock.sleep_for(1s, stop);

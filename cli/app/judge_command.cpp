@@ -224,6 +224,11 @@ int judge_command(const JudgeOptions& options) {
   const bool given = options.reference_only || fs::is_directory(options.solution) ||
                      fs::is_regular_file(options.solution);
   if (!given) return complain(kBadArguments, "no such file or folder: " + options.solution);
+  if (!options.reference_only && fs::is_directory(options.solution) &&
+      !fs::is_regular_file(fs::path(options.solution) / "model_new.py"))
+    return complain(kBadArguments, options.solution +
+                                       " has no model_new.py: it holds class ModelNew, beside "
+                                       "kernels/ with the sources");
   return run_root(
       [options](asio::any_io_executor strand, StopSource& stop) {
         return judge_once(std::move(strand), stop, options);

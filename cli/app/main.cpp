@@ -4,6 +4,7 @@
 #include "cli/app/query_commands.hpp"
 #include "cli/app/run_command.hpp"
 #include "cli/app/tasks_command.hpp"
+#include "learner/api/settings.hpp"
 
 namespace {
 
@@ -11,7 +12,10 @@ using namespace swage::cli;
 
 constexpr const char* kFooter =
     "Exit codes: 0 done; 1 failed; 64 bad command line or file; 69 something needed is missing;\n"
-    "70 a bug; 74 disk full or not writable.";
+    "70 a bug; 74 disk full or not writable.\n"
+    "Environment: SWAGE_SERVER is the default of --server; SWAGE_TOKEN the token for a server "
+    "(what\n"
+    "secrets/token in its run's directory holds; a local run's is found by itself).";
 
 void add_query_options(CLI::App& command, QueryOptions& options) {
   command.add_option("--server", options.server, "the controller's address, http://host:port");
@@ -32,10 +36,19 @@ int main(int argc, char** argv) {
   run_command_line->add_option("file", run.file, "TrainingRun file, e.g. examples/quickstart.yaml");
   run_command_line->add_flag("--local", run.local, "on this machine, without Kubernetes");
   run_command_line->add_option("--out", run.out, "where the run's files go");
-  run_command_line->add_flag("--resume", run.resume, "go on with a local run that has died");
-  run_command_line->add_flag("--json", run.json, "print only the summary, as JSON");
-  run_command_line->add_option("--evaluation-rollouts", run.evaluation_rollouts,
-                               "rollouts behind reward_after_rft and reward_final (default 16)");
+  run_command_line->add_flag("--resume", run.resume,
+                             "go on with a local run that was stopped or has died");
+  run_command_line->add_flag("--again", run.again,
+                             "--out may hold an earlier run: an unfinished one is gone on with, a "
+                             "finished one moved aside");
+  run_command_line->add_flag("--json", run.json,
+                             "print only the summary (or how the run stands), as JSON");
+  run_command_line
+      ->add_option("--evaluation-rollouts", run.evaluation_rollouts,
+                   "rollouts behind reward_after_rft and reward_final (default " +
+                       std::to_string(swage::learner::Settings{}.evaluation_rollouts) +
+                       "; a resumed run keeps its own)")
+      ->check(CLI::Range(0, 100000));
   run_command_line->callback([&] { code = run_command(run); });
 
   QueryOptions query;
@@ -50,15 +63,15 @@ int main(int argc, char** argv) {
   add_query_options(*show, query);
   show->callback([&] { code = show_command(query, name); });
 
-  auto* resume = app.add_subcommand("resume", "end a guardrail's pause");
+  auto* resume = app.add_subcommand("resume", "let a paused or suspended run go on");
   resume->add_option("run", name, "the run's name")->required();
   add_query_options(*resume, query);
-  resume->callback([&] { code = resume_command(query, name, false); });
+  resume->callback([&] { code = resume_command(query, name); });
 
   auto* suspend = app.add_subcommand("suspend", "let running rollouts end and start no new ones");
   suspend->add_option("run", name, "the run's name")->required();
   add_query_options(*suspend, query);
-  suspend->callback([&] { code = resume_command(query, name, true); });
+  suspend->callback([&] { code = suspend_command(query, name); });
 
   JudgeOptions judge;
   auto* judge_command_line = app.add_subcommand("judge", "judge a solution on this machine");

@@ -1,99 +1,29 @@
 #include "cli/app/query_commands.hpp"
 
 #include <cstdio>
+#include <ctime>
 #include <nlohmann/json.hpp>
 
+#include "cli/app/api_call.hpp"
 #include "cli/app/find_system.hpp"
+#include "cli/app/rollout_source.hpp"
 #include "cli/core/progress.hpp"
 #include "cli/core/show_text.hpp"
-#include "common/asio/process.hpp"
-#include "common/asio/root.hpp"
+#include "cli/core/status_text.hpp"
 #include "common/base/files.hpp"
 
 namespace swage::cli {
 namespace {
-
-using namespace std::chrono_literals;
 
 int fail(const char* command, const std::string& what, int code = 1) {
   std::fprintf(stderr, "swage %s: %s\n", command, what.c_str());
   return code;
 }
 
-/// One request on an event loop of its own.
-Result<HttpResponse, std::string> ask(const HttpTarget& target, const std::string& method,
-                                      const std::string& path, const std::string& body = "") {
-  Result<HttpResponse, std::string> answer = tl::unexpected(std::string("not asked"));
-  struct Ask {
-    static Task<int> run(HttpTarget at, std::string verb, std::string where, std::string content,
-                         StopSource& stop, Result<HttpResponse, std::string>& out) {
-      out = co_await http_request(at, verb, where, content, std::chrono::steady_clock::now() + 30s,
-                                  stop);
-      co_return 0;
-    }
-  };
-  run_root([&](asio::any_io_executor,
-               StopSource& stop) { return Ask::run(target, method, path, body, stop, answer); },
-           5s);
-  return answer;
-}
-
-/// The body as JSON, or a sentence that says what the server answered.
-Result<nlohmann::json, std::string> ask_json(const HttpTarget& target, const std::string& method,
-                                             const std::string& path,
-                                             const std::string& body = "") {
-  const auto answer = ask(target, method, path, body);
-  if (!answer) return tl::unexpected(answer.error());
-  auto json = nlohmann::json::parse(answer->body, nullptr, false);
-  if (answer->status >= 400)
-    return tl::unexpected(json.is_object()
-                              ? json.value("title", "") + ": " + json.value("detail", "")
-                              : "status " + std::to_string(answer->status));
-  if (json.is_discarded()) return tl::unexpected(std::string("the answer is not JSON"));
-  return json;
-}
-
-/// What `swage-learner --read-log` prints about a run that has ended.
-Result<nlohmann::json, std::string> read_log(const std::filesystem::path& out,
-                                             const std::string& rollout) {
-  std::string command = "'" + (binary_directory() / "swage-learner").string() + "' --read-log '" +
-                        out.string() + "' --tokenizer '" +
-                        (share_directory() / "tiny" / "tokenizer.json").string() + "'";
-  if (!rollout.empty()) command += " --rollout '" + rollout + "'";
-  std::FILE* pipe = ::popen(command.c_str(), "re");
-  if (pipe == nullptr) return tl::unexpected(std::string("cannot start swage-learner"));
-  std::string text;
-  char block[65536];
-  for (std::size_t got = 0; (got = std::fread(block, 1, sizeof block, pipe)) > 0;)
-    text.append(block, got);
-  if (::pclose(pipe) != 0) return tl::unexpected("no such trajectory in " + out.string());
-  auto json = nlohmann::json::parse(text, nullptr, false);
-  if (json.is_discarded()) return tl::unexpected(std::string("the log's reader printed no JSON"));
-  return json;
-}
-
 bool plain_id(const std::string& id) {
   return id.find_first_not_of(
              "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.") ==
          std::string::npos;
-}
-
-Result<nlohmann::json, std::string> fetch_rollouts(const Where& where, const std::string& rollout) {
-  if (where.server.empty()) {
-    const auto out = find_out(where);
-    if (!out) return tl::unexpected(out.error());
-    const auto run = read_local_run(*out);
-    if (!run) return tl::unexpected(run.error());
-    if (!run->alive) return read_log(*out, rollout);
-    return ask_json(
-        run->http, "GET",
-        rollout.empty() ? "/api/v1/runs/" + run->run + "/rollouts" : "/api/v1/rollouts/" + rollout);
-  }
-  const auto target = find_server(where);
-  if (!target) return tl::unexpected(target.error());
-  if (rollout.empty())
-    return tl::unexpected(std::string("name a rollout, or a run's directory with --out"));
-  return ask_json(*target, "GET", "/api/v1/rollouts/" + rollout);
 }
 
 /// What is left of a local run whose controller is gone: its state and its books.
@@ -113,8 +43,18 @@ int ended_status(const LocalRun& run, const QueryOptions& options) {
   } else if (whole) {
     std::fputs(summary_text(numbers, run.out.string()).c_str(), stdout);
   } else {
-    std::printf("run %s: %s; `swage run --local --resume --out %s` goes on with it\n",
-                run.run.c_str(), run.state.c_str(), run.out.c_str());
+    std::printf("run %s: %s; `swage run --resume --out %s` goes on with it\n", run.run.c_str(),
+                run.state.c_str(), run.out.c_str());
+  }
+  return 0;
+}
+
+int say_done(const QueryOptions& options, const std::string& run, const char* what,
+             const std::string& sentence) {
+  if (options.json) {
+    std::printf("%s\n", nlohmann::json{{"run", run}, {what, true}}.dump(2).c_str());
+  } else {
+    std::printf("%s: %s\n", run.c_str(), sentence.c_str());
   }
   return 0;
 }
@@ -138,22 +78,28 @@ int status_command(const QueryOptions& options, const std::string& run) {
   if (!target) return fail("status", target.error());
   const auto json = ask_json(*target, "GET", run.empty() ? "/api/v1/runs" : "/api/v1/runs/" + run);
   if (!json) return fail("status", json.error());
-  if (options.json || !run.empty()) {
+  if (options.json) {
     std::printf("%s\n", json->dump(2).c_str());
+    return 0;
+  }
+  const std::int64_t now = std::time(nullptr);
+  if (!run.empty()) {
+    std::fputs(run_text(*json, run_seconds(*json, now)).c_str(), stdout);
     return 0;
   }
   const auto items = json->is_array() ? *json : json->value("items", nlohmann::json::array());
   for (const auto& item : items) {
     const auto view = run_view_from(item);
     std::printf("%-24s %-10s %s\n", view.name.c_str(), view.phase.c_str(),
-                progress_line(view, 0, 200).c_str());
+                progress_line(view, run_seconds(item, now), 200).c_str());
   }
   return 0;
 }
 
 int show_command(const QueryOptions& options, const std::string& rollout) {
   if (!plain_id(rollout)) return fail("show", "`" + rollout + "` is not a rollout id", 64);
-  const auto json = fetch_rollouts(where_from(options.server, options.out), rollout);
+  const auto where = where_from(options.server, options.out);
+  const auto json = rollout.empty() ? list_trajectories(where) : fetch_trajectory(where, rollout);
   if (!json) return fail("show", json.error());
   if (options.json) {
     std::printf("%s\n", json->dump(2).c_str());
@@ -164,24 +110,30 @@ int show_command(const QueryOptions& options, const std::string& rollout) {
   return 0;
 }
 
-int resume_command(const QueryOptions& options, const std::string& run, bool suspend) {
-  const char* name = suspend ? "suspend" : "resume";
-  if (!plain_id(run)) return fail(name, "`" + run + "` is not a run's name", 64);
+int resume_command(const QueryOptions& options, const std::string& run) {
+  if (!plain_id(run)) return fail("resume", "`" + run + "` is not a run's name", 64);
   const auto target = find_server(where_from(options.server, options.out));
-  if (!target) return fail(name, target.error());
-  std::string body;
-  if (!suspend) {
-    const auto status = ask_json(*target, "GET", "/api/v1/runs/" + run);
-    if (!status) return fail(name, status.error());
-    const auto& inner = status->contains("status") ? status->at("status") : *status;
-    if (!inner.contains("pause") || !inner.at("pause").is_object())
-      return fail(name, run + " is not paused");
-    body = nlohmann::json{{"pause_id", inner.at("pause").value("id", "")}}.dump();
-  }
-  const auto done = ask_json(*target, "POST", "/api/v1/runs/" + run + "/" + name, body);
-  if (!done) return fail(name, done.error());
-  std::printf("%s: %s\n", run.c_str(), suspend ? "suspended" : "goes on");
-  return 0;
+  if (!target) return fail("resume", target.error());
+  const auto at = "/api/v1/runs/" + run;
+  const auto found = ask_json(*target, "GET", at);
+  if (!found) return fail("resume", found.error());
+  const auto bodies = resume_bodies(*found);
+  if (bodies.empty()) return fail("resume", run + " is neither paused nor suspended");
+  for (const auto& body : bodies)
+    if (const auto done = ask_json(*target, "POST", at + "/resume", body); !done)
+      return fail("resume", done.error());
+  return say_done(options, run, "resumed", "goes on");
+}
+
+int suspend_command(const QueryOptions& options, const std::string& run) {
+  if (!plain_id(run)) return fail("suspend", "`" + run + "` is not a run's name", 64);
+  const auto target = find_server(where_from(options.server, options.out));
+  if (!target) return fail("suspend", target.error());
+  const auto done = ask_json(*target, "POST", "/api/v1/runs/" + run + "/suspend");
+  if (!done) return fail("suspend", done.error());
+  return say_done(
+      options, run, "suspended",
+      "suspended: running rollouts end, no new ones start; `swage resume " + run + "` goes on");
 }
 
 }  // namespace swage::cli

@@ -17,7 +17,10 @@ int status_command(const QueryOptions& options, const std::string& run);
 /// is read from its log.
 int show_command(const QueryOptions& options, const std::string& rollout);
 
-/// `swage resume RUN`: ends a guardrail's pause. suspend: `swage suspend RUN`.
-int resume_command(const QueryOptions& options, const std::string& run, bool suspend);
+/// `swage resume RUN`: ends a guardrail's pause, a suspension, or both.
+int resume_command(const QueryOptions& options, const std::string& run);
+
+/// `swage suspend RUN`: running rollouts end, and no new ones start.
+int suspend_command(const QueryOptions& options, const std::string& run);
 
 }  // namespace swage::cli

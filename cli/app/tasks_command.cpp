@@ -1,6 +1,9 @@
 #include "cli/app/tasks_command.hpp"
 
+#include <sys/wait.h>
+
 #include <cstdio>
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 
 #include "cli/app/find_system.hpp"
@@ -48,9 +51,14 @@ int tasks_check_command(const std::vector<std::string>& files, bool json) {
       std::fprintf(stderr, "swage tasks: a file's name may not hold a quote: %s\n", file.c_str());
       return 64;
     }
+    if (!std::filesystem::is_regular_file(file)) {
+      std::fprintf(stderr, "swage tasks: no such file: %s\n", file.c_str());
+      return 64;
+    }
     command += " '" + file + "'";
   }
   const int status = std::system(command.c_str());
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 64) return 64;
   return status == 0 ? 0 : 1;
 }
 

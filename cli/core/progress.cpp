@@ -55,6 +55,10 @@ RunView run_view_from(const nlohmann::json& run) {
   view.weight_version = number_of(status, "weightVersion");
   view.reward_mean = text_of(status, "rewardMean");
   const auto rollouts = object_of(status, "rollouts");
+  view.length_mean = text_of(status, "lengthMean");
+  const auto leases = object_of(status, "leases");
+  view.leased = number_of(leases, "leased");
+  view.waiting = number_of(leases, "waiting");
   view.running = number_of(rollouts, "running");
   view.completed = number_of(rollouts, "completed");
   view.infrastructure_failed = number_of(rollouts, "infrastructureFailed");
@@ -69,16 +73,35 @@ std::string progress_line(const RunView& view, double seconds, std::size_t width
   if (view.steps_total > 0)
     line += " " + std::to_string(view.step) + "/" + std::to_string(view.steps_total);
   if (!view.reward_mean.empty()) line += " | reward " + view.reward_mean;
+  if (!view.length_mean.empty()) line += " | length " + view.length_mean;
   line += " | rollouts " + std::to_string(view.completed) + " done, " +
           std::to_string(view.running) + " running";
   if (view.infrastructure_failed > 0)
     line += ", " + std::to_string(view.infrastructure_failed) + " re-issued";
+  if (view.leased + view.waiting > 0)
+    line += " | leases " + std::to_string(view.leased) +
+            (view.waiting > 0 ? ", " + std::to_string(view.waiting) + " wait" : "");
   line += " | weights " + std::to_string(view.weight_version);
   if (!view.pause_reason.empty())
     line += " | PAUSED " + view.pause_reason + ": " + view.pause_message;
   if (!view.progress.empty()) line += " | " + view.progress;
   if (line.size() > width) line.resize(width);
   return line;
+}
+
+std::string stable_line(RunView view, std::size_t width) {
+  view.length_mean.clear();
+  view.leased = view.waiting = 0;
+  return progress_line(view, 0, width);
+}
+
+std::vector<std::string> resume_bodies(const nlohmann::json& run) {
+  const auto status = object_of(run, "status");
+  std::vector<std::string> out;
+  if (text_of(status, "phase") == "Suspended") out.emplace_back();
+  const auto pause = object_of(status, "pause");
+  if (!pause.empty()) out.push_back(nlohmann::json{{"pause_id", text_of(pause, "id")}}.dump());
+  return out;
 }
 
 std::string summary_text(const nlohmann::json& summary, const std::string& out) {
@@ -91,13 +114,19 @@ std::string summary_text(const nlohmann::json& summary, const std::string& out) 
   row("time", clock_text(field(summary, "wall_seconds").is_number()
                              ? summary.at("wall_seconds").get<double>()
                              : 0.0));
-  row("reward after RFT", decimal(field(summary, "reward_after_rft"), 2));
-  row("reward at the end", decimal(field(summary, "reward_final"), 2));
+  const auto count = text_of(summary, "evaluation_rollouts");
+  const auto reward = [&summary, &count](const char* name) {
+    const auto value = decimal(field(summary, name), 2);
+    return count.empty() || value == "-" ? value
+                                         : value + " (mean of " + count + " evaluation rollouts)";
+  };
+  row("reward after RFT", reward("reward_after_rft"));
+  row("reward at the end", reward("reward_final"));
   row("rollouts", text_of(summary, "rollouts") + " (" +
                       text_of(summary, "infrastructure_failures") + " lost and re-issued)");
   row("evaluations", text_of(summary, "evaluations"));
-  for (const auto& [code, count] : object_of(summary, "verdicts").items())
-    row("  " + code, count.dump());
+  const auto verdicts = object_of(summary, "verdicts");  // items() borrows it
+  for (const auto& [code, number] : verdicts.items()) row("  " + code, number.dump());
   row("compilations", text_of(compile, "count") + " (" + text_of(compile, "cache_hits") +
                           " of their units from the cache)");
   row("isolation, trust", text_of(summary, "isolation") + ", " + text_of(summary, "trust"));

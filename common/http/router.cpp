@@ -56,15 +56,15 @@ std::optional<std::string> percent_decoded(std::string_view text, bool plus_is_s
 }  // namespace
 
 void HttpRouter::get(std::string path, HttpHandler handler, bool open) {
-  routes_.push_back({"GET", std::move(path), open, std::move(handler)});
+  routes_.push_back({"GET", std::move(path), open, std::move(handler), nullptr});
 }
 
 void HttpRouter::post(std::string path, HttpHandler handler) {
-  routes_.push_back({"POST", std::move(path), false, std::move(handler)});
+  routes_.push_back({"POST", std::move(path), false, std::move(handler), nullptr});
 }
 
-void HttpRouter::events(std::string path, EventHandler handler) {
-  routes_.push_back({"GET", std::move(path), false, std::move(handler)});
+void HttpRouter::events(std::string path, EventHandler handler, EventRefusal refuse) {
+  routes_.push_back({"GET", std::move(path), false, std::move(handler), std::move(refuse)});
 }
 
 HttpRouter::Match HttpRouter::match(HttpRequest& request) const {

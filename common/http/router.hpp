@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -24,6 +25,8 @@ class EventSink {
 using HttpHandler = std::function<Task<HttpResponse>(HttpRequest)>;
 /// Serves one event stream until the client goes or `stop` is requested.
 using EventHandler = std::function<Task<>(HttpRequest, EventSink&, StopSource& stop)>;
+/// Answers a request that no stream may be opened for; nothing: it may.
+using EventRefusal = std::function<std::optional<HttpResponse>(const HttpRequest&)>;
 
 /// One route. `path` may hold `{name}` segments.
 struct HttpRoute {
@@ -31,6 +34,7 @@ struct HttpRoute {
   std::string path;
   bool open = false;  ///< true: no token needed
   std::variant<HttpHandler, EventHandler> handler;
+  EventRefusal refuse = nullptr;  ///< of an event stream; empty: none is refused
 };
 
 /// The routes of a server. Pure.
@@ -38,7 +42,7 @@ class HttpRouter {
  public:
   void get(std::string path, HttpHandler handler, bool open = false);
   void post(std::string path, HttpHandler handler);
-  void events(std::string path, EventHandler handler);
+  void events(std::string path, EventHandler handler, EventRefusal refuse = nullptr);
 
   enum class Found { yes, no_such_path, wrong_method };
   struct Match {

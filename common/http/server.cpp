@@ -156,6 +156,8 @@ class BeastServer final : public HttpServer {
           stream,
           HttpResponse::problem(401, "Unauthorized", "send `authorization: Bearer <token>`"), keep);
     if (const auto* events = std::get_if<EventHandler>(&match.route->handler)) {
+      if (auto refusal = match.route->refuse ? match.route->refuse(request) : std::nullopt)
+        co_return co_await respond(stream, std::move(*refusal), keep);
       co_await stream_events(stream, *events, std::move(request));
       co_return false;
     }

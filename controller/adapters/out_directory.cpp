@@ -16,6 +16,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr auto kEvaluationRollouts = learner::Settings{}.evaluation_rollouts;
+
 OutError disk(const FileError& error) {
   const bool full = error.code == std::errc::no_space_on_device;
   return {OutErrc::unwritable,
@@ -65,6 +67,35 @@ Result<int, OutError> lock(const fs::path& out) {
   return descriptor;
 }
 
+/// What of run.json a run keeps for life.
+struct Identity {
+  std::string run_uid;
+  std::uint64_t evaluation_rollouts = 0;
+};
+
+/// run: run.json, if it could be read. wanted: what the command line says. Errors: damaged, or the
+/// run was started with another number of evaluation rollouts.
+Result<Identity, OutError> identity_of(const fs::path& root,
+                                       const std::optional<nlohmann::json>& run,
+                                       std::optional<std::uint64_t> wanted) {
+  const auto fields = run && run->is_object() ? *run : nlohmann::json::object();
+  const auto uid = fields.find("run_uid");
+  const auto stored = fields.find("evaluation_rollouts");
+  if (uid == fields.end() || !uid->is_string() ||
+      (stored != fields.end() && !stored->is_number_unsigned()))
+    return tl::unexpected(OutError{
+        OutErrc::not_a_run, "run.json in " + root.string() + " is damaged: start a new run"});
+  if (stored == fields.end()) return Identity{*uid, wanted.value_or(kEvaluationRollouts)};
+  const auto rollouts = stored->get<std::uint64_t>();
+  if (wanted && *wanted != rollouts)
+    return tl::unexpected(
+        OutError{OutErrc::another_run,
+                 root.string() + " holds a run with --evaluation-rollouts " +
+                     std::to_string(rollouts) + ", not " + std::to_string(*wanted) +
+                     "; it cannot change: leave the option out, or give another --out"});
+  return Identity{*uid, rollouts};
+}
+
 bool has_other_files(const fs::path& out) {
   std::error_code failed;
   for (const auto& entry : fs::directory_iterator(out, failed))
@@ -74,10 +105,9 @@ bool has_other_files(const fs::path& out) {
 
 }  // namespace
 
-Result<std::unique_ptr<OutDirectory>, OutError> OutDirectory::open(const fs::path& out,
-                                                                   const TrainingRun& run,
-                                                                   const std::string& run_text,
-                                                                   bool resume) {
+Result<std::unique_ptr<OutDirectory>, OutError> OutDirectory::open(
+    const fs::path& out, const TrainingRun& run, const std::string& run_text, bool resume,
+    std::optional<std::uint64_t> evaluation_rollouts) {
   std::error_code failed;
   const auto root = fs::weakly_canonical(fs::absolute(out), failed);
   const bool has_run = fs::exists(root / "run.json", failed);
@@ -90,14 +120,14 @@ Result<std::unique_ptr<OutDirectory>, OutError> OutDirectory::open(const fs::pat
     return tl::unexpected(disk({failed, "cannot make " + root.string() + ": " + failed.message()}));
   const auto locked = lock(root);
   if (!locked) return tl::unexpected(locked.error());
-  std::unique_ptr<OutDirectory> self(new OutDirectory(root, *locked));
+  std::unique_ptr<OutDirectory> self(
+      new OutDirectory(root, *locked, evaluation_rollouts.value_or(kEvaluationRollouts)));
   if (resume) {
     if (auto why = why_not_the_same(root, run)) return tl::unexpected(std::move(*why));
-    const auto old = self->read_json("run.json");
-    if (!old || !old->contains("run_uid"))
-      return tl::unexpected(OutError{
-          OutErrc::not_a_run, "run.json in " + root.string() + " is damaged: start a new run"});
-    self->run_uid_ = old->value("run_uid", "");
+    auto old = identity_of(root, self->read_json("run.json"), evaluation_rollouts);
+    if (!old) return tl::unexpected(std::move(old.error()));
+    self->run_uid_ = std::move(old->run_uid);
+    self->evaluation_rollouts_ = old->evaluation_rollouts;
   } else {
     if (has_run)
       return tl::unexpected(OutError{OutErrc::another_run,

@@ -32,18 +32,20 @@ struct OutError {
 class OutDirectory {
  public:
   /// Makes OUT for a new run, or opens it to resume one: same name, and a file that agrees in what
-  /// a run may not change (seed, deviceKind, model, namespace). Errors: OutErrc; a failed call
-  /// leaves nothing behind that was not there.
-  static Result<std::unique_ptr<OutDirectory>, OutError> open(const std::filesystem::path& out,
-                                                              const TrainingRun& run,
-                                                              const std::string& run_text,
-                                                              bool resume);
+  /// a run may not change (seed, deviceKind, model, namespace). evaluation_rollouts: absent: those
+  /// that the run was started with, or the learner's default for a new run; a run that is resumed
+  /// may not change them. Errors: OutErrc; a failed call leaves nothing behind that was not there.
+  static Result<std::unique_ptr<OutDirectory>, OutError> open(
+      const std::filesystem::path& out, const TrainingRun& run, const std::string& run_text,
+      bool resume, std::optional<std::uint64_t> evaluation_rollouts = {});
   ~OutDirectory();
   OutDirectory(const OutDirectory&) = delete;
   OutDirectory& operator=(const OutDirectory&) = delete;
 
   const std::filesystem::path& root() const { return root_; }
   const std::string& run_uid() const { return run_uid_; }
+  /// Of each evaluation round, for the run's whole life.
+  std::uint64_t evaluation_rollouts() const { return evaluation_rollouts_; }
   /// A secret of 32 random bytes as hex, made once; mode 0600. Returns its file.
   Result<std::filesystem::path, OutError> secret(const std::string& name);
   /// Raises the stored epoch to 1 + max(it, at_least), durably.
@@ -55,12 +57,14 @@ class OutDirectory {
   Result<void, OutError> save_totals(const RunTotals& totals);
 
  private:
-  OutDirectory(std::filesystem::path root, int lock) : root_(std::move(root)), lock_(lock) {}
+  OutDirectory(std::filesystem::path root, int lock, std::uint64_t evaluation_rollouts)
+      : root_(std::move(root)), lock_(lock), evaluation_rollouts_(evaluation_rollouts) {}
   std::filesystem::path root_;
   int lock_;
   bool fresh_ = false;  ///< holds no run yet: without a run.json it goes with this object
   bool made_ = false;   ///< it was absent before
   std::string run_uid_;
+  std::uint64_t evaluation_rollouts_;
 };
 
 nlohmann::json to_json(const RunTotals& totals);

@@ -3,15 +3,17 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 
 namespace swage::controller {
 
 /// What the command line says.
 struct ControllerConfig {
-  std::filesystem::path run_file;          ///< a TrainingRun and its ProfilingPool, YAML
-  std::filesystem::path out;               ///< directory of the run
-  bool resume = false;                     ///< go on with the run that lies in `out`
-  std::uint64_t evaluation_rollouts = 64;  ///< of each evaluation round
+  std::filesystem::path run_file;  ///< a TrainingRun and its ProfilingPool, YAML
+  std::filesystem::path out;       ///< directory of the run
+  bool resume = false;             ///< go on with the run that lies in `out`
+  /// Of each evaluation round; absent: what the run was started with, 64 for a new one.
+  std::optional<std::uint64_t> evaluation_rollouts;
 };
 
 /// How long each kind of pod may take to end before it is killed.

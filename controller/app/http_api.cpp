@@ -37,6 +37,13 @@ HttpResponse bad_number(const std::string& name) {
   return HttpResponse::problem(400, "Bad request", name + " must be a whole number");
 }
 
+/// Where a watcher goes on: Last-Event-ID, else the query's cursor, else the start.
+std::optional<std::uint64_t> event_cursor(HttpRequest request) {
+  const auto last = request.headers.find("last-event-id");
+  if (last != request.headers.end()) request.query["cursor"] = last->second;
+  return query_number(request, "cursor", 0);
+}
+
 HttpResponse from(const Result<json, TrajectoryError>& result) {
   if (result) return HttpResponse::json(*result);
   if (result.error().code == TrajectoryErrc::not_found) return not_found(result.error().message);
@@ -66,9 +73,15 @@ void HttpApi::add_routes(HttpRouter& router) {
   router.post("/api/v1/runs/{run}/resume", [this](HttpRequest r) { return resume(std::move(r)); });
   router.post("/api/v1/runs/{run}/suspend",
               [this](HttpRequest r) { return suspend(std::move(r)); });
-  router.events("/api/v1/events", [this](HttpRequest r, EventSink& sink, StopSource& stop) {
-    return events(std::move(r), sink, stop);
-  });
+  router.events(
+      "/api/v1/events",
+      [this](HttpRequest r, EventSink& sink, StopSource& stop) {
+        return events(std::move(r), sink, stop);
+      },
+      [](const HttpRequest& r) -> std::optional<HttpResponse> {
+        if (event_cursor(r)) return std::nullopt;
+        return bad_number("cursor");
+      });
 }
 
 Task<HttpResponse> HttpApi::runs(HttpRequest) {
@@ -104,9 +117,11 @@ Task<HttpResponse> HttpApi::pools(HttpRequest) {
 }
 
 Task<HttpResponse> HttpApi::pool(HttpRequest request) {
-  if (request.params["pool"] != run_.pool_name())
-    co_return not_found("no pool `" + request.params["pool"] + "`; known is " + run_.pool_name());
-  co_return HttpResponse::json(run_.pool_view());
+  auto view = run_.pool_view();
+  const auto& asked = request.params["pool"];
+  if (asked != run_.pool_name() && asked != view.value("name", ""))
+    co_return not_found("no pool `" + asked + "`; known is " + run_.pool_name());
+  co_return HttpResponse::json(view);
 }
 
 Task<HttpResponse> HttpApi::resume(HttpRequest request) {
@@ -140,9 +155,7 @@ Task<HttpResponse> HttpApi::suspend(HttpRequest request) {
 }
 
 Task<> HttpApi::events(HttpRequest request, EventSink& sink, StopSource& stop) {
-  const auto last = request.headers.find("last-event-id");
-  if (last != request.headers.end()) request.query["cursor"] = last->second;
-  std::uint64_t cursor = query_number(request, "cursor", 0).value_or(0);
+  auto cursor = event_cursor(std::move(request)).value_or(0);  // add_routes refuses what is none
   while (!stop.stopping()) {
     const auto batch = events_.after(cursor, kPage);
     for (const auto& event : batch) {

@@ -61,11 +61,12 @@ int run(const ControllerConfig& config) {
   if (!file->run.evaluation.allow_reduced_trust)
     if (const auto able = check_containers(installed->bin); !able)
       return complain(able.error(), kMissing);
-  auto out = OutDirectory::open(config.out, file->run, *text, config.resume);
+  auto out =
+      OutDirectory::open(config.out, file->run, *text, config.resume, config.evaluation_rollouts);
   if (!out) return complain(out.error().message, code_of(out.error()));
   for (const auto& notice : file->notices) log_info("notice", {{"text", notice}});
 
-  LocalLayout layout(**out, *file, *installed, config.evaluation_rollouts);
+  LocalLayout layout(**out, *file, *installed, (*out)->evaluation_rollouts());
   struct CleanUp {
     const LocalLayout& layout;
     ~CleanUp() { layout.clean_up(); }
@@ -105,8 +106,9 @@ int main(int argc, char** argv) {
   app.add_option("--out", config.out, "directory of the run (made if absent)")->required();
   app.add_flag("--resume", config.resume, "go on with the run that lies in --out");
   app.add_option("--evaluation-rollouts", config.evaluation_rollouts,
-                 "rollouts of each evaluation round; 0 leaves the rounds out")
-      ->capture_default_str()
+                 "rollouts of each evaluation round; 0 leaves the rounds out (default " +
+                     std::to_string(swage::learner::Settings{}.evaluation_rollouts) +
+                     "; a resumed run keeps its own)")
       ->check(CLI::Range(0, 100000));
   try {
     app.parse(argc, argv);

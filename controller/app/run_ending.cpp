@@ -55,7 +55,9 @@ RunFacts RunController::facts() const {
           epoch_,
           started_unix_ms_,
           completed_unix_ms_,
-          failure_};
+          failure_,
+          setup_.out.evaluation_rollouts(),
+          pool_.snapshot()};
 }
 
 json RunController::run_view() const { return run_json(facts()); }
@@ -217,6 +219,7 @@ void RunController::write_run_json(const std::string& state) {
                    {"run_uid", setup_.out.run_uid()},
                    {"http", "127.0.0.1:" + std::to_string(http_->port())},
                    {"pid", ::getpid()},
+                   {"evaluation_rollouts", setup_.out.evaluation_rollouts()},
                    {"started", rfc3339(started_unix_ms_)},
                    {"file", (setup_.out.root() / "run.yaml").string()},
                    {"state", state}};

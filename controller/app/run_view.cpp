@@ -1,5 +1,6 @@
 #include "controller/app/run_view.hpp"
 
+#include <cmath>
 #include <cstdio>
 #include <ctime>
 #include <map>
@@ -15,6 +16,11 @@ json decimal(const std::optional<double>& value) {
   char text[32];
   std::snprintf(text, sizeof text, "%.3f", *value);
   return text;
+}
+
+/// The same of a count.
+json whole(const std::optional<double>& value) {
+  return value ? json(std::to_string(std::lround(*value))) : json(nullptr);
 }
 
 json number(const std::optional<double>& value) { return value ? json(*value) : json(nullptr); }
@@ -89,6 +95,10 @@ json status_json(const RunFacts& facts) {
       {"rewardMean", decimal(learner.reward_mean)},
       {"rewardAfterRft", decimal(learner.reward_after_rft)},
       {"rewardFinal", decimal(learner.reward_final)},
+      {"lengthMean", whole(facts.totals.length_mean())},
+      {"leases",
+       {{"leased", facts.pool ? facts.pool->leased : 0},
+        {"waiting", facts.pool ? facts.pool->waiting : 0}}},
       {"target", learner.target},
       {"accepted", learner.accepted},
       {"trajectories", learner.trajectories},
@@ -219,6 +229,9 @@ json summary_json(const RunFacts& facts, double wall_seconds) {
           {"steps", steps},
           {"reward_after_rft", number(learner.reward_after_rft)},
           {"reward_final", number(learner.reward_final)},
+          {"evaluation_rollouts", facts.evaluation_rollouts},
+          {"reward_is",
+           "mean of " + std::to_string(facts.evaluation_rollouts) + " evaluation rollouts"},
           {"rollouts", facts.dispatcher.accepted_total()},
           {"trajectories", learner.trajectories},
           {"evaluations", facts.totals.evaluations},

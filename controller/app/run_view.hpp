@@ -32,6 +32,8 @@ struct RunFacts {
   std::int64_t started_unix_ms = 0;
   std::int64_t completed_unix_ms = 0;  ///< 0 while it runs
   const std::string& failure;          ///< why it failed, empty if it did not
+  std::uint64_t evaluation_rollouts = 0;
+  const std::optional<lease::PoolSnapshot>& pool;
 };
 
 /// The run as GET /api/v1/runs/{run} shows it: name, namespace, uid, spec in short, status as the

@@ -1,6 +1,13 @@
 #include "controller/core/run_totals.hpp"
 
+#include <numeric>
+
 namespace swage::controller {
+namespace {
+
+constexpr std::size_t kLengthsKept = 32;
+
+}  // namespace
 
 std::string weaker(const std::string& a, const std::string& b) {
   if (a == "reduced" || b == "reduced") return "reduced";
@@ -17,6 +24,14 @@ void RunTotals::add(const RolloutAccount& account) {
   compile_cache_hits += account.compile_cache_hits;
   isolation = weaker(isolation, account.isolation);
   trust = weaker(trust, account.trust);
+  if (!account.end.delivered) return;
+  lengths.push_back(account.tokens);
+  if (lengths.size() > kLengthsKept) lengths.pop_front();
+}
+
+std::optional<double> RunTotals::length_mean() const {
+  if (lengths.empty()) return std::nullopt;
+  return std::accumulate(lengths.begin(), lengths.end(), 0.0) / static_cast<double>(lengths.size());
 }
 
 void RunTotals::enter(const LearnerStatus& status, std::int64_t unix_ms) {

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,8 +35,11 @@ struct RunTotals {
   std::string isolation;    ///< the weakest seen
   std::string trust;        ///< the weakest seen
   std::vector<StageRecord> stages;
+  std::deque<std::uint32_t> lengths;  ///< tokens of the trajectories delivered lately; not saved
 
   void add(const RolloutAccount& account);
+  /// Mean of `lengths`; nothing before the first.
+  std::optional<double> length_mean() const;
   /// Notes where the learner is; opens and closes stage records.
   void enter(const LearnerStatus& status, std::int64_t unix_ms);
 };

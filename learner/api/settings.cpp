@@ -72,7 +72,6 @@ Settings one_machine_settings() {
   s.learning.micro_batch_tokens = 4'096;
   s.learning.critic_unfit_guard = false;
   s.learning.low_entropy_alert = false;
-  s.evaluation_rollouts = 16;
   return s;
 }
 

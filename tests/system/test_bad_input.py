@@ -204,7 +204,7 @@ def test_bad_arguments_of_judge_are_refused_with_the_remedy(tmp_path: Path) -> N
     expect_refused(swage("judge"), BAD_INPUT, "--task is required")
     expect_refused(swage("judge", "--task", task), BAD_INPUT, "--solution is needed")
     expect_refused(swage(*judge, tmp_path / "absent"), BAD_INPUT, "no such file or folder")
-    expect_refused(swage(*judge, empty), 1, f"{empty} has no model_new.py")
+    expect_refused(swage(*judge, empty), BAD_INPUT, f"{empty} has no model_new.py")
     expect_refused(swage(*judge, empty, "--mode", "guess"), BAD_INPUT, "verify, profile or score")
     expect_refused(swage(*judge, empty, "--device", "tpu"), MISSING, "tpu")
     expect_refused(swage(*judge, empty, "--seed", "12"), BAD_INPUT, "64 hex digits")

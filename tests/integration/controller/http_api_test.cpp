@@ -132,6 +132,7 @@ TEST_F(HttpApiTest, RunsAndPoolsAreListedAndShown) {
   EXPECT_EQ(get("/api/v1/runs/small")["status"]["phase"], "Running");
   EXPECT_EQ(get("/api/v1/pools")["items"][0]["name"], "local");
   EXPECT_EQ(get("/api/v1/pools/swage-pool.local")["namespace"], "swage-pool");
+  EXPECT_EQ(get("/api/v1/pools/local")["namespace"], "swage-pool");  // as the list names it
 }
 
 TEST_F(HttpApiTest, AnUnknownThingIsAProblemObject) {
@@ -143,6 +144,16 @@ TEST_F(HttpApiTest, AnUnknownThingIsAProblemObject) {
     EXPECT_TRUE(json::parse(answer.body).contains("title")) << path;
   }
   EXPECT_EQ(ask("GET", "/api/v1/runs/small/rollouts?cursor=x").status, 400);
+}
+
+TEST_F(HttpApiTest, AnEventCursorThatIsNoNumberIsRefusedBeforeTheStream) {
+  const auto answer = ask("GET", "/api/v1/events?cursor=abc");
+  EXPECT_EQ(answer.status, 400);
+  EXPECT_EQ(answer.content_type, "application/problem+json");
+  EXPECT_THAT(answer.body, HasSubstr("cursor must be a whole number"));
+  const auto watched = run_(http_events(target(), "/api/v1/events", "x", {}, stop_));
+  ASSERT_FALSE(watched);
+  EXPECT_THAT(watched.error(), HasSubstr("400"));
 }
 
 TEST_F(HttpApiTest, AWholeTrajectoryComesFromTheLearnersLogWithItsTexts) {

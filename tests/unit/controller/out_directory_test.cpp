@@ -45,6 +45,7 @@ TEST_F(OutDirectoryTest, ANewRunGetsAUidAndItsFolders) {
   const auto made = open(false);
   ASSERT_TRUE(made) << made.error().message;
   EXPECT_EQ((*made)->run_uid().size(), 32U);
+  EXPECT_EQ((*made)->evaluation_rollouts(), 64U);
   for (const auto* name : {"logs", "secrets", "pods", "run.yaml"})
     EXPECT_TRUE(fs::exists(out() / name)) << name;
   struct stat info{};
@@ -89,6 +90,25 @@ TEST_F(OutDirectoryTest, AnotherRunsDirectoryIsRefusedByTheFieldThatDiffers) {
   other = small();
   other.learning.learning.batch = 99;  // may change between lives
   EXPECT_TRUE(open(true, other));
+}
+
+TEST_F(OutDirectoryTest, AResumedRunKeepsItsNumberOfEvaluationRollouts) {
+  const auto start = [this](bool resume, std::optional<std::uint64_t> rollouts) {
+    auto made = OutDirectory::open(out(), small(), kText, resume, rollouts);
+    if (made) {
+      EXPECT_TRUE((*made)->write_json("run.json",
+                                      {{"run_uid", (*made)->run_uid()},
+                                       {"evaluation_rollouts", (*made)->evaluation_rollouts()}}));
+    }
+    return made;
+  };
+  EXPECT_EQ((*start(false, 2))->evaluation_rollouts(), 2U);
+  EXPECT_EQ((*start(true, {}))->evaluation_rollouts(), 2U);
+  EXPECT_EQ((*start(true, 2))->evaluation_rollouts(), 2U);
+  const auto other = start(true, 64);
+  ASSERT_FALSE(other);
+  EXPECT_EQ(other.error().code, OutErrc::another_run);
+  EXPECT_THAT(other.error().message, HasSubstr("--evaluation-rollouts 2, not 64"));
 }
 
 TEST_F(OutDirectoryTest, NothingToResumeAndForeignFilesAreRefused) {

@@ -24,6 +24,22 @@ TEST(RunTotals, TheWeakestIsolationAndTrustStand) {
   EXPECT_EQ(totals.verdicts["ok"], 4U);
 }
 
+TEST(RunTotals, TheMeanLengthIsOfTheLast32TrajectoriesDelivered) {
+  RunTotals totals;
+  RolloutAccount account;
+  account.tokens = 900;
+  totals.add(account);  // lost: its length says nothing
+  EXPECT_FALSE(totals.length_mean());
+  account.end.delivered = true;
+  totals.add(account);
+  EXPECT_EQ(totals.length_mean(), 900);
+  account.tokens = 300;
+  for (int i = 0; i < 31; ++i) totals.add(account);
+  EXPECT_EQ(totals.length_mean(), (900.0 + 31 * 300.0) / 32);
+  totals.add(account);
+  EXPECT_EQ(totals.length_mean(), 300);
+}
+
 TEST(RunTotals, StagesFollowOneAnotherAndKeepTheirSteps) {
   RunTotals totals;
   LearnerStatus status;
