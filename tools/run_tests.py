@@ -308,10 +308,6 @@ GROUPS: dict[str, list[Callable[[Tally], None]]] = {
         unit,
         attacks,
         integration,
-        faults,
-        sanitizers,
-        fuzz,
-        tidy,
     ],
 }
 
