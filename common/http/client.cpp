@@ -3,6 +3,7 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/beast/core.hpp>
 #include <boost/beast/http.hpp>
+#include <limits>
 #include <utility>
 
 namespace swage {
@@ -114,7 +115,8 @@ Task<Result<bool, std::string>> http_events(HttpTarget target, std::string path,
   co_await http::async_write(stream, request, asio::redirect_error(asio::use_awaitable, e));
   beast::flat_buffer buffer;
   http::response_parser<http::buffer_body> parser;
-  parser.body_limit(boost::none);
+  // Not boost::none: Boost 1.74 takes that for a limit of zero where the answer states its length.
+  parser.body_limit(std::numeric_limits<std::uint64_t>::max());
   if (!e)
     co_await http::async_read_header(stream, buffer, parser,
                                      asio::redirect_error(asio::use_awaitable, e));

@@ -74,6 +74,10 @@ class Backend final : public KubePodBackend {
                                      std::string rollout_id) override {
     const auto* known = find(name, uid);
     if (known == nullptr) co_return tl::unexpected(absent(name, uid));
+    const tl::unexpected<PodError> lost(
+        PodError{PodErrc::lost, name + " has ended, or somebody else has claimed it", "Lost"});
+    // The copy may know already: then its resourceVersion would let a second claim pass.
+    if (known->value.claimed || known->value.ended) co_return lost;
     auto version = known->meta.resource_version;
     for (int tries = 0; tries < 2; ++tries) {
       Json patch;
@@ -94,8 +98,7 @@ class Backend final : public KubePodBackend {
       if (facts.incarnation != uid || facts.claimed || facts.ended) break;
       version = k8s::meta_of(*there).resource_version;
     }
-    co_return tl::unexpected(
-        PodError{PodErrc::lost, name + " has ended, or somebody else has claimed it", "Lost"});
+    co_return lost;
   }
 
   Task<Result<void, PodError>> remove(std::string name, std::string uid,
