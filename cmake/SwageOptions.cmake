@@ -19,6 +19,10 @@ if(SWAGE_WERROR)
   target_compile_options(swage_options INTERFACE -Werror)
 endif()
 
+option(SWAGE_PRECOMPILED "Share precompiled headers; without them every include must be there" ON)
+# CMake also names the header itself, by a path that ccache would take for a difference between clones.
+set(CMAKE_CXX_COMPILE_OPTIONS_USE_PCH -Xclang -include-pch -Xclang <PCH_FILE>)
+
 # The only global flags are the sanitizer's.
 if(SWAGE_SANITIZE STREQUAL "address+undefined")
   # vptr: cpprestsdk's objects are not instrumented, and their type information is its own copy.

@@ -1,13 +1,67 @@
-# swage_library(<name> [SOURCES ...] [PUBLIC ...] [PRIVATE ...])
-# Makes swage_<name> and the alias swage::<name>; without sources it is an interface library.
+# swage_pch(<name> <header> [LINK ...] [OPTIONS ...]): a precompiled header that targets share. All of them
+# are compiled with the same options, so -fPIC in programs too.
+function(swage_pch name header)
+  cmake_parse_arguments(ARG "" "" "LINK;OPTIONS" ${ARGN})
+  add_library(swage_${name}_pch STATIC ${CMAKE_SOURCE_DIR}/cmake/pch.cpp)
+  target_link_libraries(swage_${name}_pch PUBLIC ${ARG_LINK} PRIVATE swage::options)
+  target_include_directories(swage_${name}_pch PRIVATE ${CMAKE_SOURCE_DIR})
+  target_precompile_headers(swage_${name}_pch PRIVATE ${header})
+  # ccache can reuse a clang precompiled header only without its time stamp.
+  target_compile_options(swage_${name}_pch PRIVATE ${ARG_OPTIONS} -Xclang -fno-pch-timestamp)
+endfunction()
+
+# swage_pch_sum(<name> <header>): lets ccache know a precompiled header by what it was made from
+# (CCACHE_PCH_EXTSUM), and not by its bytes, which hold the path of this clone.
+function(swage_pch_sum name header)
+  execute_process(
+    COMMAND ${CMAKE_CXX_COMPILER} -std=c++20 -w -E -P -x c++ -I ${CMAKE_SOURCE_DIR} ${header}
+    OUTPUT_VARIABLE text COMMAND_ERROR_IS_FATAL ANY)
+  string(SHA256 sum "${text}${CMAKE_CXX_COMPILER_VERSION}")
+  file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/CMakeFiles/swage_${name}_pch.dir/cmake_pch.hxx.pch.sum
+       "${sum}")
+  # Its text may change with any package, and an old sum would let ccache answer with old objects.
+  set_property(DIRECTORY ${CMAKE_SOURCE_DIR} APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS
+                                                             /var/lib/dpkg/status)
+endfunction()
+
+# swage_precompiled(<target> <name>): compiles a target with the shared header library, test or torch.
+function(swage_precompiled target name)
+  if(NOT SWAGE_PRECOMPILED)
+    return()
+  endif()
+  set(header ${CMAKE_SOURCE_DIR}/cmake/${name}_pch.hpp)
+  if(NOT TARGET swage_${name}_pch)
+    if(name STREQUAL "torch")
+      swage_pch(torch <torch/torch.h> LINK torch::cpu)
+    elseif(name STREQUAL "test")
+      swage_pch(test ${header} LINK PkgConfig::GRPC GTest::gmock OPTIONS -O0)
+      swage_pch_sum(test ${header})
+    else()
+      swage_pch(library ${header} LINK PkgConfig::GRPC)
+      swage_pch_sum(library ${header})
+    endif()
+  endif()
+  target_compile_options(${target} PRIVATE -Xclang -fno-pch-timestamp -fPIC)
+  target_precompile_headers(${target} REUSE_FROM swage_${name}_pch)
+endfunction()
+
+# swage_library(<name> [TORCH] [SOURCES ...] [PUBLIC ...] [PRIVATE ...])
+# Makes swage_<name> and the alias swage::<name>; without sources it is an interface library. TORCH: the
+# sources include torch.
 function(swage_library name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;PUBLIC;PRIVATE" ${ARGN})
+  cmake_parse_arguments(ARG "TORCH" "" "SOURCES;PUBLIC;PRIVATE" ${ARGN})
   if(ARG_SOURCES)
     add_library(swage_${name} STATIC ${ARG_SOURCES})
     target_include_directories(swage_${name} PUBLIC ${CMAKE_SOURCE_DIR})
     target_link_libraries(swage_${name} PUBLIC ${ARG_PUBLIC} PRIVATE swage::options ${ARG_PRIVATE})
     # Coroutine code needs the same Asio definitions wherever a header of ours is read.
     target_link_libraries(swage_${name} PUBLIC swage::options)
+    if(ARG_TORCH)
+      target_link_libraries(swage_${name} PUBLIC torch::cpu)
+      swage_precompiled(swage_${name} torch)
+    else()
+      swage_precompiled(swage_${name} library)
+    endif()
   else()
     add_library(swage_${name} INTERFACE)
     target_include_directories(swage_${name} INTERFACE ${CMAKE_SOURCE_DIR})
@@ -23,6 +77,7 @@ function(swage_program name)
   add_executable(${name} ${ARG_SOURCES})
   target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR})
   target_link_libraries(${name} PRIVATE swage::options ${ARG_LINK})
+  swage_precompiled(${name} library)
   install(TARGETS ${name} RUNTIME DESTINATION bin COMPONENT ${name})
 endfunction()
 
@@ -50,8 +105,12 @@ function(swage_test name)
   target_link_libraries(${name}_test PRIVATE swage::options ${ARG_LINK} GTest::gmock_main)
   # Test code is compiled once and run once: the optimiser would cost more than it saves. Tests of
   # torch code share its precompiled header, and so its flags.
-  if(NOT "torch" IN_LIST ARG_LABELS)
+  if("torch" IN_LIST ARG_LABELS)
+    target_link_libraries(${name}_test PRIVATE torch::cpu)
+    swage_precompiled(${name}_test torch)
+  else()
     target_compile_options(${name}_test PRIVATE -O0)
+    swage_precompiled(${name}_test test)
   endif()
   # `ninja tests-<label>` builds the tests of one label; what needs real programs is only in
   # tests-integration.
@@ -113,23 +172,6 @@ function(swage_proto name)
   target_include_directories(swage_${name} SYSTEM PUBLIC ${out})
   target_link_libraries(swage_${name} PUBLIC PkgConfig::GRPC protobuf::libprotobuf
                                              Threads::Threads)
-endfunction()
-
-# swage_torch_precompiled(<target>): the one precompiled header for sources that include torch.
-function(swage_torch_precompiled target)
-  if(NOT TARGET swage_torch_pch)
-    add_library(swage_torch_pch STATIC ${CMAKE_SOURCE_DIR}/cmake/torch_pch.cpp)
-    target_link_libraries(swage_torch_pch PUBLIC torch::cpu swage::options)
-    target_include_directories(swage_torch_pch PRIVATE ${CMAKE_SOURCE_DIR})
-    target_precompile_headers(swage_torch_pch PRIVATE <torch/torch.h>)
-    # ccache can reuse a clang precompiled header only without its time stamp.
-    target_compile_options(swage_torch_pch PRIVATE -Xclang -fno-pch-timestamp)
-  endif()
-  target_link_libraries(${target} PUBLIC torch::cpu)
-  target_precompile_headers(${target} REUSE_FROM swage_torch_pch)
-  target_compile_options(${target} PRIVATE -Xclang -fno-pch-timestamp)
-  # A program's own -fPIE does not agree with the header's -fPIC.
-  target_compile_options(${target} PRIVATE -fPIC)
 endfunction()
 
 # swage_extension_module(<variable> <source>): a Python module of test kernels, built by g++ as the

@@ -8,6 +8,8 @@
 #include <thread>
 #include <vector>
 
+#include "common/base/exit_code.hpp"
+
 namespace swage {
 
 int run_root(std::function<Task<int>(asio::any_io_executor, StopSource&)> root, Duration grace,
@@ -26,12 +28,12 @@ int run_root(std::function<Task<int>(asio::any_io_executor, StopSource&)> root, 
       std::fprintf(stderr, "still running after the grace period: %s\n",
                    stuck ? stuck().c_str() : "(unknown)");
       std::fflush(nullptr);
-      std::_Exit(70);
+      std::_Exit(exit_code::kBug);
     });
     stop.request(StopReason::requested);
   });
 
-  int code = 1;
+  int code = exit_code::kBug;
   asio::co_spawn(strand, root(strand, stop), [&](const std::exception_ptr& e, int value) {
     signals.cancel();
     watchdog.cancel();

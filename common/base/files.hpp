@@ -26,7 +26,8 @@ Result<void, FileError> write_file_durably(const std::filesystem::path& path,
 /// fsync of a directory, so that names made in it survive a crash.
 Result<void, FileError> sync_directory(const std::filesystem::path& path);
 
-/// An environment variable with a fallback. Only `main` and tests may call it.
+/// An environment variable with a fallback. For `main`, the commands of `swage` and tests: a
+/// process of a run is told everything by its configuration.
 std::string environment_or(const char* name, std::string_view fallback);
 
 /// Where swage keeps downloads and caches: ${XDG_CACHE_HOME:-~/.cache}/swage.

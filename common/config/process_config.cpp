@@ -4,6 +4,8 @@
 
 #include <utility>
 
+#include "common/base/json_text.hpp"
+
 namespace swage {
 namespace {
 
@@ -59,7 +61,7 @@ Result<ProcessConfig, ConfigError> read_process_config(const std::filesystem::pa
 Result<void, FileError> write_ready_file(const std::filesystem::path& file, int http_port) {
   if (file.empty()) return {};
   const nlohmann::json content{{"pid", ::getpid()}, {"http_port", http_port}};
-  return write_file_durably(file, content.dump() + "\n");
+  return write_file_durably(file, json_text(content) + "\n");
 }
 
 }  // namespace swage

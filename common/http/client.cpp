@@ -96,6 +96,8 @@ Task<Result<HttpResponse, std::string>> http_request(HttpTarget target, std::str
   HttpResponse out;
   out.status = static_cast<int>(answer.result_int());
   out.content_type = std::string(answer[http::field::content_type]);
+  if (const std::string where(answer[http::field::location]); !where.empty())
+    out.headers.emplace_back("location", where);
   out.body = std::move(answer.body());
   co_return out;
 }

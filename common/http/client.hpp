@@ -23,7 +23,8 @@ struct HttpTarget {
 Result<HttpTarget, std::string> parse_http_url(const std::string& url);
 
 /// One request on a connection of its own. Errors (text for people): not reachable, timed out, not
-/// HTTP, stopped. Statuses of 400 and above are answers, not errors.
+/// HTTP, stopped. Statuses of 300 and above are answers, not errors; of the headers the answer has
+/// `location`.
 Task<Result<HttpResponse, std::string>> http_request(HttpTarget target, std::string method,
                                                      std::string path, std::string body,
                                                      TimePoint deadline, StopSource& stop);

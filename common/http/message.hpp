@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "common/base/json_text.hpp"
+
 namespace swage {
 
 /// One HTTP request as a handler sees it. Header names are lower case.
@@ -25,10 +27,7 @@ struct HttpResponse {
   std::vector<std::pair<std::string, std::string>> headers;
 
   static HttpResponse json(const nlohmann::json& value, int status = 200) {
-    return {status,
-            "application/json",
-            value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n",
-            {}};
+    return {status, "application/json", json_text(value) + "\n", {}};
   }
   static HttpResponse text(std::string body, int status = 200) {
     return {status, "text/plain; charset=utf-8", std::move(body), {}};
@@ -37,7 +36,7 @@ struct HttpResponse {
   static HttpResponse problem(int status, const std::string& title, const std::string& detail) {
     const nlohmann::json value{
         {"type", "about:blank"}, {"status", status}, {"title", title}, {"detail", detail}};
-    return {status, "application/problem+json", value.dump() + "\n", {}};
+    return {status, "application/problem+json", json_text(value) + "\n", {}};
   }
 };
 

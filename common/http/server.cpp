@@ -97,9 +97,20 @@ class BeastServer final : public HttpServer {
     }
   }
 
+  /// What goes wrong with one connection ends that one only: a failure in the gate ends them all.
   Task<> serve(tcp::socket socket) {
     beast::tcp_stream stream(std::move(socket));
     const auto hook = stop_.on_stop([&stream] { stream.cancel(); });
+    try {
+      co_await answer_requests(stream);
+    } catch (const std::exception& e) {
+      log_error("an HTTP connection failed", {{"what", e.what()}});
+    }
+    error_code ignored;
+    stream.socket().shutdown(tcp::socket::shutdown_both, ignored);
+  }
+
+  Task<> answer_requests(beast::tcp_stream& stream) {
     beast::flat_buffer buffer;
     bool keep = true;
     while (keep && !stop_.stopping()) {
@@ -119,8 +130,6 @@ class BeastServer final : public HttpServer {
       keep = raw.keep_alive();
       keep = co_await handle(stream, std::move(raw), keep);
     }
-    error_code ignored;
-    stream.socket().shutdown(tcp::socket::shutdown_both, ignored);
   }
 
   static HttpRequest translate(const http::request<http::string_body>& raw) {

@@ -3,6 +3,7 @@
 #include <memory>
 #include <random>
 
+#include "common/base/json_text.hpp"
 #include "common/k8s/backoff.hpp"
 
 namespace swage::k8s {
@@ -22,9 +23,7 @@ Json typed(Json object, const ResourceType& type) {
 Error unreadable() { return {.code = Errc::transport, .message = "the answer is not JSON"}; }
 
 /// UTF-8 that is not valid came from a foreign object: it must not end the process.
-std::string dumped(const Json& value) {
-  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
+std::string dumped(const Json& value) { return json_text(value); }
 
 }  // namespace
 
@@ -71,10 +70,14 @@ Client::Answer Client::get(Target target, TimePoint deadline, StopSource& stop) 
 
 Task<Result<ListPage, Error>> Client::list(Target target, ListOptions options, TimePoint deadline,
                                            StopSource& stop) {
+  // A limit beside a resourceVersion means "exactly that version" unless it is said otherwise: a
+  // list after "too old" would bring the old state again, for ever.
+  const bool named = !options.resource_version.empty() && options.resource_version != "0";
   const auto query = query_of({{"limit", std::to_string(options.limit)},
                                {"labelSelector", options.selector.labels},
                                {"fieldSelector", options.selector.fields},
                                {"resourceVersion", options.resource_version},
+                               {"resourceVersionMatch", named ? "NotOlderThan" : ""},
                                {"continue", options.continue_token}});
   auto answer = co_await ask({"GET", path_of(target) + query, ""}, deadline, stop);
   if (!answer) co_return tl::unexpected(answer.error());

@@ -30,7 +30,7 @@ struct ListPage {
 
 struct ListOptions {
   Selector selector = {};
-  std::string resource_version = {};
+  std::string resource_version = {};  ///< nothing older than this; "0": any; "": the newest
   std::string continue_token = {};
   int limit = 500;
 };

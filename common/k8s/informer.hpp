@@ -50,6 +50,7 @@ class Reflector {
   Task<> list(Reflection::List step, StopSource& stop);
   Task<> watch(Reflection::Watch step, StopSource& stop);
   bool on_line(const std::string& line, std::optional<Error>& problem);
+  void failed(const char* what, const Error& error);
 
   Client& client_;
   Target target_;
@@ -57,6 +58,7 @@ class Reflector {
   ReflectorSink& sink_;
   Reflection reflection_;
   ReflectorCounts counts_;
+  int failures_in_a_row_ = 0;
 };
 
 /// A live copy of the objects of one type that a selector picks, as projections `T`

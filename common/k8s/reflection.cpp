@@ -60,6 +60,7 @@ void Reflection::watch_began(TimePoint now) {
 
 void Reflection::seen(const std::string& resource_version) {
   useful_ = true;
+  relisted_ = false;
   // A repeated event must not take the watch back.
   if (!resource_version.empty() && !older(resource_version, seen_)) seen_ = resource_version;
 }
@@ -72,7 +73,7 @@ void Reflection::watch_failed(const Error& error, TimePoint now, double random) 
   if (revision_is_ahead(error))
     list_again("");
   else if (error.code == Errc::gone)
-    list_again(seen_);
+    list_again(std::exchange(relisted_, true) ? "" : seen_);
   wait_ = backoff_.failed(now, random, error.retry_after);
 }
 

@@ -14,7 +14,8 @@ namespace swage::k8s {
 /// resourceVersion, list again when the watch cannot go on. Pure: the caller does what next() says
 /// and tells what came of it.
 /// 1. The first list takes what the server has in memory (resourceVersion "0"); a later one nothing
-///    older than what was seen; after "too old" or "ahead" of a list: the store itself ("").
+///    older than what was seen; after "too old" or "ahead" of a list, and when a watch is too old
+///    right after such a list: the store itself ("").
 /// 2. A page token that has expired may come with one to go on with: the list is then of two
 /// moments,
 ///    which the watch from the first one's resourceVersion mends.
@@ -65,7 +66,8 @@ class Reflection {
   std::string listed_;  ///< the resourceVersion of the list under way
   std::string seen_;
   bool inconsistent_ = false;
-  bool useful_ = false;  ///< this watch has brought something
+  bool relisted_ = false;  ///< because a watch was too old, and none has brought anything since
+  bool useful_ = false;    ///< this watch has brought something
   TimePoint began_{};
   std::optional<Duration> wait_;
   Backoff backoff_;

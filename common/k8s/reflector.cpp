@@ -1,9 +1,11 @@
 #include "common/k8s/informer.hpp"
+#include "common/log/log.hpp"
 
 namespace swage::k8s {
 namespace {
 
 constexpr auto kListDeadline = std::chrono::seconds(60);
+constexpr int kWorthAWarning = 3;
 
 }  // namespace
 
@@ -31,7 +33,7 @@ Task<> Reflector::list(Reflection::List step, StopSource& stop) {
   if (!page) {
     if (page.error().code == Errc::stopped) co_return;
     ++counts_.list_failures;
-    counts_.last_error = page.error().message;
+    failed("a list failed", page.error());
     reflection_.list_failed(page.error(), now, client_.random());
     co_return;
   }
@@ -42,6 +44,17 @@ Task<> Reflector::list(Reflection::List step, StopSource& stop) {
     sink_.end_list();
     sink_.progressed();
   }
+}
+
+void Reflector::failed(const char* what, const Error& error) {
+  counts_.last_error = error.message;
+  // A server's restart makes some of these for each type: only what lasts is worth a warning.
+  const auto fields = {LogField("type", target_.type.plural), LogField("labels", selector_.labels),
+                       LogField("status", error.status), LogField("why", error.message)};
+  if (++failures_in_a_row_ < kWorthAWarning)
+    log_info(what, fields);
+  else
+    log_warning(what, fields);
 }
 
 bool Reflector::on_line(const std::string& line, std::optional<Error>& problem) {
@@ -55,6 +68,7 @@ bool Reflector::on_line(const std::string& line, std::optional<Error>& problem) 
     return false;
   }
   if (event->type != WatchEvent::Type::bookmark) sink_.event(event->type, event->object);
+  failures_in_a_row_ = 0;
   reflection_.seen(meta_of(event->object).resource_version);
   sink_.progressed();
   return true;
@@ -82,7 +96,7 @@ Task<> Reflector::watch(Reflection::Watch step, StopSource& stop) {
     co_return;
   }
   ++counts_.watch_failures;
-  counts_.last_error = problem->message;
+  failed("a watch ended early and goes on", *problem);
   reflection_.watch_failed(*problem, now, client_.random());
 }
 

@@ -55,7 +55,8 @@ void set_certificates(const Config& config, boost::asio::ssl::context& context) 
   context.use_private_key(boost::asio::buffer(*key), ssl::context::pem, problem);
 }
 
-http::client::http_client_config client_config(const Config& config, std::chrono::seconds silence) {
+http::client::http_client_config client_config(const Config& config,
+                                               std::chrono::milliseconds silence) {
   http::client::http_client_config out;
   out.set_timeout(silence);
   out.set_ssl_context_callback(
@@ -95,7 +96,7 @@ class RestTransport final : public Transport {
         clock_(clock),
         limits_(limits),
         credentials_(config_.token, config_.token_file),
-        client_(config_.server, client_config(config_, limits.silence)) {}
+        client_(make_client()) {}
 
   Task<Result<std::string, Error>> request(Request request, TimePoint deadline,
                                            StopSource& stop) override;
@@ -103,6 +104,9 @@ class RestTransport final : public Transport {
                                    StopSource& stop) override;
 
  private:
+  http::client::http_client make_client() const {
+    return {config_.server, client_config(config_, limits_.silence)};
+  }
   http::http_request build(const Request& request);
   Task<Answer> send(const Request& request, TimePoint deadline, StopSource& stop);
   Task<Result<bool, Error>> stream_once(const Request& request,
@@ -174,7 +178,7 @@ Task<Answer> RestTransport::send(const Request& request, TimePoint deadline, Sto
   const auto executor = co_await asio::this_coro::executor;
   const auto cancel = std::make_shared<pplx::cancellation_token_source>();
   const auto timed_out = std::make_shared<bool>(false);
-  asio::steady_timer timer(executor, deadline);
+  asio::steady_timer timer(executor, std::min(deadline, clock_.now() + limits_.answer));
   timer.async_wait([cancel, timed_out](const boost::system::error_code& problem) {
     if (problem) return;
     *timed_out = true;
@@ -183,7 +187,11 @@ Task<Answer> RestTransport::send(const Request& request, TimePoint deadline, Sto
   const auto hook = stop.on_stop([cancel] { cancel->cancel(); });
   auto answer = co_await exchange(client_, build(request), cancel->get_token());
   timer.cancel();
-  if (!answer.failure.empty() && *timed_out) answer.failure = "no answer in time";
+  if (!answer.failure.empty() && *timed_out) {
+    answer.failure = "no answer in time";
+    // What is kept open to the same machine leads nowhere either: the next request connects.
+    client_ = make_client();
+  }
   co_return answer;
 }
 
@@ -205,6 +213,32 @@ Task<Result<std::string, Error>> RestTransport::request(Request request, TimePoi
     co_return tl::unexpected(error_from(answer.status, answer.body, answer.retry_after));
   co_return std::move(answer.body);
 }
+
+/// Ends a stream that has brought nothing for too long, however its connection looks. Thread: the
+/// strand's.
+class Watchdog {
+ public:
+  Watchdog(const asio::any_io_executor& strand, std::shared_ptr<StreamInbox> inbox)
+      : timer_(strand), inbox_(std::move(inbox)) {}
+
+  /// From now on, in place of what was said before.
+  void expect(std::chrono::milliseconds within, const char* otherwise) {
+    timer_.expires_after(within);
+    timer_.async_wait(
+        [inbox = inbox_, said = said_, otherwise](const boost::system::error_code& problem) {
+          if (problem) return;
+          *said = otherwise;
+          inbox->cancel();
+        });
+  }
+  /// Why it has ended the stream; empty: it has not.
+  const std::string& said() const { return *said_; }
+
+ private:
+  asio::steady_timer timer_;
+  std::shared_ptr<StreamInbox> inbox_;
+  std::shared_ptr<std::string> said_ = std::make_shared<std::string>();
+};
 
 /// The request of a stream: its own client, so that its silence and its end concern nobody else.
 void begin_stream(const std::shared_ptr<http::client::http_client>& client,
@@ -230,11 +264,12 @@ Task<Result<bool, Error>> RestTransport::stream_once(
     const Request& request, const std::function<bool(std::string)>& on_line, StopSource& stop) {
   const auto executor = co_await asio::this_coro::executor;
   RestStream stream(executor, limits_);
-  const auto client = std::make_shared<http::client::http_client>(
-      config_.server, client_config(config_, limits_.silence));
+  const auto client = std::make_shared<http::client::http_client>(make_client());
+  Watchdog watchdog(executor, stream.inbox());
   bool wanted = true;
   {
     const auto hook = stop.on_stop([&stream] { stream.cancel(); });
+    watchdog.expect(limits_.answer, "no answer in time");
     begin_stream(client, build(request), stream.inbox());
     const int status = co_await stream.status();
     if (status >= 400) {
@@ -242,6 +277,7 @@ Task<Result<bool, Error>> RestTransport::stream_once(
       co_return tl::unexpected(error_from(status, stream.take_all(), stream.retry_after()));
     }
     while (wanted) {
+      watchdog.expect(limits_.silence, "the stream has been silent for too long");
       auto line = co_await stream.next(stop);
       if (!line) break;
       wanted = on_line(std::move(*line));
@@ -251,8 +287,9 @@ Task<Result<bool, Error>> RestTransport::stream_once(
   co_await stream.joined();
   if (stop.stopping())
     co_return tl::unexpected(Error{.code = Errc::stopped, .message = "told to stop"});
-  if (wanted && !stream.failure().empty())
-    co_return tl::unexpected(Error{.code = Errc::transport, .message = stream.failure()});
+  const auto& failure = watchdog.said().empty() ? stream.failure() : watchdog.said();
+  if (wanted && !failure.empty())
+    co_return tl::unexpected(Error{.code = Errc::transport, .message = failure});
   co_return true;
 }
 

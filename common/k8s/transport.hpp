@@ -31,7 +31,7 @@ class Transport {
 
   /// Calls `on_line` for each line of the answer until the server ends it (no error), `on_line`
   /// returns false (no error), `stop` is requested, or it breaks. A reader that falls behind by
-  /// 16 MiB, a line above 2 MiB and 100 s of silence break it.
+  /// 16 MiB, a line above 2 MiB, no status in 30 s and 100 s without a line break it.
   virtual Task<Result<bool, Error>> stream(Request request,
                                            std::function<bool(std::string)> on_line,
                                            StopSource& stop) = 0;
@@ -41,7 +41,10 @@ struct TransportLimits {
   std::size_t in_flight = 32;  ///< each request in flight has a connection
   std::size_t unread = std::size_t{16} << 20;
   std::size_t line = std::size_t{2} << 20;
-  std::chrono::seconds silence{100};  ///< of a stream; bookmarks come each minute
+  /// To connect, shake hands and send the status of a stream, or all of another answer: what was
+  /// sent into a connection that leads nowhere is noticed by nothing else.
+  std::chrono::milliseconds answer{30'000};
+  std::chrono::milliseconds silence{100'000};  ///< of a stream; bookmarks come each minute
 };
 
 /// Over cpprestsdk. Tokens are read again from their file every minute and at a 401, certificate

@@ -6,6 +6,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "common/base/json_text.hpp"
 #include "common/base/time.hpp"
 
 namespace swage {
@@ -70,7 +71,7 @@ void write(LogLevel level, std::string_view text, LogFields fields) {
                                 {"process", log.process},
                                 {"text", text}};
     for (const auto& field : fields) line[std::string(field.key)] = field.value;
-    log.logger->log(at, "{}", line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+    log.logger->log(at, "{}", json_text(line));
     return;
   }
   std::string line = log.process.empty() ? std::string() : "[" + log.process + "] ";

@@ -19,13 +19,15 @@ bool authorised(const grpc::CallbackServerContext& context, const std::string& t
 }
 
 Result<std::unique_ptr<RpcServer>, RpcError> RpcServer::start(
-    const std::string& address, const std::vector<grpc::Service*>& services) {
+    const std::string& address, const std::vector<grpc::Service*>& services,
+    const Keepalive& keepalive) {
   grpc::ServerBuilder builder;
   int port = 0;
   builder.AddListeningPort(address, grpc::InsecureServerCredentials(), &port);
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   builder.SetMaxReceiveMessageSize(kMaxMessageBytes);
   builder.SetMaxSendMessageSize(kMaxMessageBytes);
+  for (const auto& [name, value] : arguments_of(keepalive)) builder.AddChannelArgument(name, value);
   for (auto* service : services) builder.RegisterService(service);
   auto server = builder.BuildAndStart();
   if (!server || port == 0)

@@ -20,6 +20,7 @@
 #include "common/rpc/client.hpp"
 #include "common/rpc/completion.hpp"
 #include "common/rpc/error.hpp"
+#include "common/rpc/keepalive.hpp"
 
 namespace swage {
 
@@ -30,9 +31,10 @@ bool authorised(const grpc::CallbackServerContext& context, const std::string& t
 class RpcServer {
  public:
   /// address: `unix:/path` or `host:port` (port 0: see port()). Errors: the address cannot be
-  /// bound.
+  /// bound. keepalive: clients' pings are allowed by it, and must not be more frequent.
   static Result<std::unique_ptr<RpcServer>, RpcError> start(
-      const std::string& address, const std::vector<grpc::Service*>& services);
+      const std::string& address, const std::vector<grpc::Service*>& services,
+      const Keepalive& keepalive = {});
   ~RpcServer();
   RpcServer(const RpcServer&) = delete;
   RpcServer& operator=(const RpcServer&) = delete;

@@ -2,6 +2,7 @@
 
 #include <sys/socket.h>
 
+#include <array>
 #include <boost/asio/ssl.hpp>
 #include <boost/beast/core.hpp>
 #include <boost/beast/http.hpp>
@@ -76,7 +77,10 @@ class FakeApiServer::Connection final : public FakeExchange {
  public:
   Connection(FakeApiServer& server, net::ip::tcp::socket socket, const std::string& certificate,
              const std::string& key)
-      : server_(server), tls_(context(certificate, key)), stream_(std::move(socket), tls_) {
+      : server_(server),
+        number_(++server.accepted_),
+        tls_(context(certificate, key)),
+        stream_(std::move(socket), tls_) {
     thread_ = std::thread([this] { serve(); });
   }
   ~Connection() override { thread_.join(); }
@@ -130,13 +134,20 @@ class FakeApiServer::Connection final : public FakeExchange {
     tls.use_private_key_file(key, net::ssl::context::pem);
     return tls;
   }
+  /// Takes what comes and says nothing, until the client leaves (which throws).
+  void swallow() {
+    std::array<char, 4096> bytes{};
+    for (;;) stream_.next_layer().read_some(net::buffer(bytes));
+  }
   void serve() {
     try {
+      if (server_.mute_) swallow();
       stream_.handshake(net::ssl::stream_base::server);
       beast::flat_buffer buffer;
       while (!server_.stopping_) {
         http::request<http::string_body> message;
         http::read(stream_, buffer, message);
+        if (number_ <= server_.frozen_) swallow();
         request_ = read_request(message);
         const Busy busy(server_);
         server_.script_for(request_)(*this);
@@ -154,6 +165,7 @@ class FakeApiServer::Connection final : public FakeExchange {
   }
 
   FakeApiServer& server_;
+  const int number_;  ///< of the connections in their order
   net::ssl::context tls_;
   net::ssl::stream<net::ip::tcp::socket> stream_;
   FakeRequest request_;
@@ -163,14 +175,19 @@ class FakeApiServer::Connection final : public FakeExchange {
   std::thread thread_;
 };
 
-FakeApiServer::FakeApiServer() : acceptor_(context_, {net::ip::address_v4::loopback(), 0}) {
+FakeApiServer::FakeApiServer() : acceptor_(context_) {
   make_certificates();
+  listen();
   acceptor_thread_ = std::thread([this] { accept_loop(); });
 }
 
 FakeApiServer::~FakeApiServer() {
-  stopping_ = true;
-  ::shutdown(acceptor_.native_handle(), SHUT_RDWR);
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+    if (listens_) ::shutdown(acceptor_.native_handle(), SHUT_RDWR);
+  }
+  moved_.notify_all();
   acceptor_thread_.join();
   drop_connections();
   connections_.clear();
@@ -189,12 +206,51 @@ void FakeApiServer::make_certificates() {
   std::filesystem::rename(base + "ca.new", base + "ca.crt");
 }
 
+void FakeApiServer::listen() {
+  acceptor_.open(net::ip::tcp::v4());
+  acceptor_.set_option(net::ip::tcp::acceptor::reuse_address(true));
+  acceptor_.bind({net::ip::address_v4::loopback(), port_});
+  acceptor_.listen();
+  port_ = acceptor_.local_endpoint().port();
+  listens_ = true;
+}
+
+void FakeApiServer::leave() {
+  std::unique_lock lock(mutex_);
+  away_ = true;
+  ::shutdown(acceptor_.native_handle(), SHUT_RDWR);
+  moved_.wait(lock, [this] { return !listens_; });
+}
+
+void FakeApiServer::come_back() {
+  std::unique_lock lock(mutex_);
+  away_ = false;
+  moved_.notify_all();
+  moved_.wait(lock, [this] { return listens_; });
+}
+
+/// The acceptor's thread, when an accept has failed: perhaps because of leave().
+void FakeApiServer::wait_outside() {
+  std::unique_lock lock(mutex_);
+  if (!away_) return;
+  acceptor_.close();
+  listens_ = false;
+  moved_.notify_all();
+  moved_.wait(lock, [this] { return !away_ || stopping_; });
+  if (stopping_) return;
+  listen();
+  moved_.notify_all();
+}
+
 void FakeApiServer::accept_loop() {
   while (!stopping_) {
     boost::system::error_code problem;
     net::ip::tcp::socket socket(context_);
     acceptor_.accept(socket, problem);
-    if (problem) continue;
+    if (problem) {
+      wait_outside();
+      continue;
+    }
     const std::lock_guard lock(mutex_);
     connections_.remove_if([](const auto& connection) { return connection->ended(); });
     ++open_;
@@ -206,7 +262,7 @@ void FakeApiServer::accept_loop() {
 
 k8s::Config FakeApiServer::config() const {
   k8s::Config out;
-  out.server = "https://127.0.0.1:" + std::to_string(acceptor_.local_endpoint().port());
+  out.server = "https://127.0.0.1:" + std::to_string(port_);
   out.authority.file = directory_.path() / "ca.crt";
   out.token = "good";
   return out;

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
+#include <condition_variable>
 #include <deque>
 #include <functional>
 #include <list>
@@ -74,6 +75,14 @@ class FakeApiServer {
   void rotate();
   /// Ends every connection; new ones are taken.
   void drop_connections();
+  /// The connections that exist stay open and say nothing more; new ones are served.
+  void freeze_connections() { frozen_ = accepted_.load(); }
+  /// Nobody listens: connections are refused, those that exist stay. Returns when it is so.
+  void leave();
+  /// Listens again, on the same port.
+  void come_back();
+  /// New connections are taken and nothing is said on them, not even the handshake.
+  void mute(bool on) { mute_ = on; }
 
   std::vector<FakeRequest> requests() const;
   /// Requests that were being answered at the same time, at most.
@@ -84,18 +93,23 @@ class FakeApiServer {
   class Busy;
   class Connection;
   void make_certificates();
+  void listen();
   void accept_loop();
+  void wait_outside();
   Script script_for(const FakeRequest& request);
 
   TempDirectory directory_;
   boost::asio::io_context context_;
   boost::asio::ip::tcp::acceptor acceptor_;
+  unsigned short port_ = 0;
   mutable std::mutex mutex_;
   std::map<std::string, std::deque<Script>> scripts_;
   std::vector<FakeRequest> requests_;
   std::list<std::shared_ptr<Connection>> connections_;
-  std::atomic<bool> stopping_ = false;
-  std::atomic<int> open_ = 0, at_once_ = 0, most_at_once_ = 0;
+  std::condition_variable moved_;
+  bool listens_ = false, away_ = false;  // is so, shall be so
+  std::atomic<bool> stopping_ = false, mute_ = false;
+  std::atomic<int> accepted_ = 0, frozen_ = 0, open_ = 0, at_once_ = 0, most_at_once_ = 0;
   int generation_ = 0;
   std::thread acceptor_thread_;
 };

@@ -40,6 +40,7 @@ class FakeJudgeRunner final : public judge::JudgeRunner {
     if (immediate) co_return judge::JudgeOutcome{"verdict of " + request.request, "hmac"};
     co_return *outcome_;
   }
+  bool knows(const std::string&) const override { return known; }
   Task<bool> clear() override {
     check(running.empty(), "cleared under a running judge");
     log.push_back(clean ? "clear" : "not clear");
@@ -65,6 +66,7 @@ class FakeJudgeRunner final : public judge::JudgeRunner {
   std::vector<std::string> log;
   std::string running;       ///< request that runs, empty if none
   judge::JudgeRequest last;  ///< last one that was started
+  bool known = true;         ///< every task, or none
   bool clean = true;         ///< what clear() finds
   bool slow_to_die = false;  ///< a killed judge stays until die()
   bool immediate = false;    ///< every judge ends at once with a verdict

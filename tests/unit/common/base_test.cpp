@@ -7,6 +7,7 @@
 #include <set>
 
 #include "common/base/check.hpp"
+#include "common/base/command.hpp"
 #include "common/base/digest.hpp"
 #include "common/base/files.hpp"
 #include "common/base/philox.hpp"
@@ -93,6 +94,25 @@ TEST_F(Files, AFullDiskIsAnErrorThatSaysSo) {
   const auto written = write_file_durably("/dev/full/nowhere", "x");
   ASSERT_FALSE(written);
   EXPECT_FALSE(written.error().message.empty());
+}
+
+TEST(Command, WordsReachTheProgramAsTheyAreAndItsAnswerComesBack) {
+  const auto ran = run_command({"printf", "%s|%s\n\n", "it's", "a b;$HOME"}, CommandOutput::answer);
+  EXPECT_EQ(ran.exit_code, 0);
+  EXPECT_EQ(ran.text, "it's|a b;$HOME");
+}
+
+TEST(Command, WhatItComplainsOfIsCollectedWhenAsked) {
+  const auto complaint = std::vector<std::string>{"sh", "-c", "echo out; echo why >&2; exit 3"};
+  const auto both = run_command(complaint, CommandOutput::both);
+  EXPECT_EQ(both.exit_code, 3);
+  EXPECT_EQ(both.text, "out\nwhy");
+  EXPECT_EQ(run_command(complaint, CommandOutput::none).text, "");
+}
+
+TEST(Command, AProgramThatIsNotThereOrDiesHasNoExitCode) {
+  EXPECT_EQ(run_command({"/nowhere/program"}, CommandOutput::both).exit_code, -1);
+  EXPECT_EQ(run_command({"sh", "-c", "kill -KILL $$"}, CommandOutput::none).exit_code, -1);
 }
 
 }  // namespace

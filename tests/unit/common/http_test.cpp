@@ -86,6 +86,13 @@ TEST_F(HttpTest, MistakesAreProblemObjects) {
   EXPECT_EQ(nlohmann::json::parse(call("GET", "/nothing").body).at("status"), 404);
 }
 
+TEST_F(HttpTest, APathThatIsNotUtf8IsAProblemObjectAndNoOneElseNoticesIt) {
+  const auto answer = call("GET", "/%ff");
+  EXPECT_EQ(answer.status, 404);
+  EXPECT_THAT(nlohmann::json::parse(answer.body).at("detail"), HasSubstr("\uFFFD"));
+  EXPECT_EQ(call("GET", "/healthz").status, 200);
+}
+
 TEST_F(HttpTest, ABodyOverTheLimitIsRefused) {
   EXPECT_EQ(call("POST", "/api/things/x", std::string(1 << 20, 'x')).status, 200);
   EXPECT_EQ(call("POST", "/api/things/x", std::string((1 << 20) + 1, 'x')).status, 413);

@@ -1,0 +1,1 @@
+// Exists so that a precompiled header has a target of its own.
