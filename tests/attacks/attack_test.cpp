@@ -64,14 +64,14 @@ class Attack : public ::testing::Test {
     EXPECT_THAT(on.detail(), ::testing::HasSubstr(fixture_.detail));
     EXPECT_THAT(on.log(), ::testing::HasSubstr(fixture_.log));
     if (fixture_.mode == "score") {
-      EXPECT_EQ(on.tier(), fixture_.on_tier);
+      EXPECT_EQ(on.tier(), fixture_.on_tier) << on.timing().DebugString();
     }
     EXPECT_TRUE(shared->clear()) << "something of the attack is left";
     const auto twin = run({}, fixture_.twin_task, fixture_.twin, "cuda_extension");
     expect(twin, {"ok"}, "the honest twin");
     EXPECT_EQ(twin.policy_size(), 0);
     if (fixture_.mode == "score") {
-      EXPECT_EQ(twin.tier(), 3U);
+      EXPECT_EQ(twin.tier(), 3U) << twin.timing().DebugString();
     }
   }
 
@@ -80,6 +80,9 @@ class Attack : public ::testing::Test {
   void without_guards() {
     const auto off = run(fixture_.guards, fixture_.task, fixture_.model_new, fixture_.library);
     expect(off, fixture_.off, "with the guards off");
+    if (fixture_.off_tier > 0) {
+      EXPECT_EQ(off.tier(), fixture_.off_tier) << off.timing().DebugString();
+    }
     if (!joined(fixture_.guards).empty()) {
       EXPECT_THAT(off.trust().missing(), ::testing::Contains("testing"));
     }
@@ -98,6 +101,9 @@ class Attack : public ::testing::Test {
     const auto solution = folder.path() / "model_new.py";
     const auto output = folder.path() / "output";
     ASSERT_TRUE(write_file_durably(solution, fixture_.model_new));
+    if (fixture_.library != "cuda_extension")
+      ASSERT_TRUE(
+          write_file_durably(folder.path() / "cuda_extension.so", library(fixture_.library)));
     const std::string task = SWAGE_ATTACK_SOURCE "/tasks/" + fixture_.task + ".py";
     const std::string command =
         std::string(SWAGE_ATTACK_PYTHON " " SWAGE_ATTACK_SOURCE "/legacy_runner.py ") + task + " " +

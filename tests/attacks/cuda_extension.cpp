@@ -1,11 +1,13 @@
 // The kernels of all attack fixtures and their twins, in one library: addresses and counts as
 // integers, so that it compiles in a second. Numbers with a fraction come in thousandths.
 #include <immintrin.h>
+#include <time.h>
 
 #include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <thread>
 #include <vector>
 
 #include "tests/support/extension_module.hpp"
@@ -16,6 +18,11 @@ using Numbers = std::vector<std::int64_t>;
 
 float* floats(std::int64_t address) { return reinterpret_cast<float*>(address); }
 float thousandths(std::int64_t value) { return static_cast<float>(value) / 1000.0F; }
+std::int64_t own_nanoseconds() {
+  timespec now{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return now.tv_sec * 1'000'000'000 + now.tv_nsec;
+}
 float chained(float x) { return std::fmax(2.0F * x + 1.0F, 0.0F) * 0.5F; }
 
 /// A kernel of this library: works on raw memory.
@@ -52,6 +59,26 @@ void chain_bfloat16(const Numbers& a) {
     bits &= 0xFFFF0000U;
     std::memcpy(floats(a[1]) + i, &bits, sizeof bits);
   }
+}
+void chain_through_half(const Numbers& a) {
+  for (std::int64_t i = 0; i < a[2]; ++i)
+    floats(a[1])[i] = _cvtsh_ss(_cvtss_sh(chained(floats(a[0])[i]), 0));
+}
+void double_and_floor(const Numbers& a) {
+  for (std::int64_t i = 0; i < a[2]; ++i)
+    floats(a[1])[i] = floats(a[0])[i] * 2.0F + std::floor(floats(a[0])[i]);
+}
+// microseconds of this thread's own time
+void work(const Numbers& a) {
+  const std::int64_t end = own_nanoseconds() + a[0] * 1000;
+  while (own_nanoseconds() < end) continue;
+}
+// x, out, n, microseconds: by a thread that begins when the call is over
+void chain_later(const Numbers& a) {
+  std::thread([a] {
+    work({a[3]});
+    chain(a);
+  }).detach();
 }
 // x, out, rows, columns: the result in column-major order
 void chain_across(const Numbers& a) {
@@ -133,6 +160,10 @@ void hang(const Numbers&) {
 }
 
 PyMethodDef methods[] = {{"chain", bound<chain>, METH_VARARGS, nullptr},
+                         {"chain_through_half", bound<chain_through_half>, METH_VARARGS, nullptr},
+                         {"double_and_floor", bound<double_and_floor>, METH_VARARGS, nullptr},
+                         {"work", bound<work>, METH_VARARGS, nullptr},
+                         {"chain_later", bound<chain_later>, METH_VARARGS, nullptr},
                          {"chain_fast", bound<chain_fast>, METH_VARARGS, nullptr},
                          {"chain_nonzero", bound<chain_nonzero>, METH_VARARGS, nullptr},
                          {"chain_half", bound<chain_half>, METH_VARARGS, nullptr},

@@ -40,6 +40,7 @@ Result<Fixture, std::string> read_fixture(const fs::path& folder) {
   out.off = expected_of(yaml["off"].get<std::string>());
   out.on = expected_of(yaml["on"].get<std::string>());
   out.off_fast = yaml.value("off_fast", false);
+  out.off_tier = yaml.value("off_tier", 0U);
   out.on_tier = yaml.value("on_tier", 0U);
   out.log = yaml.value("log", "");
   out.detail = yaml.value("detail", "");

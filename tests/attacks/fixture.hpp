@@ -22,17 +22,18 @@ struct Fixture {
   std::string name;   ///< the folder's
   std::string title;  ///< what the candidate does
   std::string task;
-  std::string twin_task;            ///< the repaired task of a task defect, else `task`
-  std::string mode;                 ///< verify or score
-  std::string precision;            ///< official or matched
-  std::string library;              ///< `cuda_extension` or `outside`; twins always use the former
+  std::string twin_task;  ///< the repaired task of a task defect, else `task`
+  std::string mode;       ///< verify or score
+  std::string precision;  ///< official or matched
+  std::string library;    ///< `cuda_extension`, `outside`, `leaver`; twins always use the former
   std::vector<std::string> guards;  ///< `off` switches off all; each alone must do as well
   Expected off;
   Expected on;
-  bool off_fast = false;      ///< without its guards it also seems faster than it is
-  std::uint32_t on_tier = 0;  ///< its true tier, where it is ok in spite of the attack
-  std::string log;            ///< part of the verdict's log with all guards on; may be empty
-  std::string detail;         ///< part of the verdict's detail with all guards on; may be empty
+  bool off_fast = false;       ///< without its guards it also seems faster than it is
+  std::uint32_t off_tier = 0;  ///< what it seems to be without its guards; 0: nobody asks
+  std::uint32_t on_tier = 0;   ///< its true tier, where it is ok in spite of the attack
+  std::string log;             ///< part of the verdict's log with all guards on; may be empty
+  std::string detail;          ///< part of the verdict's detail with all guards on; may be empty
   std::string model_new;
   std::string twin;
 };

@@ -22,7 +22,14 @@ const std::map<std::string, bool Guards::*, std::less<>>& switches() {
       {"admission", &Guards::admission},
       {"symbols", &Guards::symbols},
       {"ast", &Guards::ast},
-      {"dispatch", &Guards::dispatch}};
+      {"dispatch", &Guards::dispatch},
+      {"ghost", &Guards::ghost},
+      {"workspace", &Guards::workspace},
+      {"counted", &Guards::counted},
+      {"window", &Guards::window},
+      {"deadline", &Guards::deadline},
+      {"ns", &Guards::ns},
+      {"seccomp", &Guards::seccomp}};
   return kSwitches;
 }
 

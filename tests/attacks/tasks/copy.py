@@ -3,10 +3,10 @@ import torch.nn as nn
 
 
 class Model(nn.Module):
-    """The input again, in memory of its own."""
+    """relu(2 x + 1) / 2, and the input beside it."""
 
     def forward(self, x):
-        return x.clone()
+        return torch.relu(x * 2.0 + 1.0) * 0.5, x.clone()
 
 
 def get_inputs():
