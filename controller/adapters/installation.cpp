@@ -3,8 +3,8 @@
 
 #include <sstream>
 
+#include "common/base/command.hpp"
 #include "common/base/files.hpp"
-#include "controller/adapters/command_output.hpp"
 #include "controller/adapters/local_layout.hpp"
 
 namespace swage::controller {
@@ -63,9 +63,9 @@ Result<Installation, std::vector<std::string>> find_installation(const fs::path&
 }
 
 Result<void, std::string> check_containers(const fs::path& bin) {
-  const auto asked = command_output({(bin / "swage-sandboxd").string(), "probe"});
-  if (asked.status == 0) return {};
-  return tl::unexpected(asked.status == -1 ? "cannot start swage-sandboxd" : asked.text);
+  const auto asked = run_command({(bin / "swage-sandboxd").string(), "probe"}, CommandOutput::both);
+  if (asked.exit_code == 0) return {};
+  return tl::unexpected(asked.exit_code == -1 ? "cannot start swage-sandboxd" : asked.text);
 }
 
 }  // namespace swage::controller

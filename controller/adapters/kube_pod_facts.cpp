@@ -2,13 +2,13 @@
 
 #include <array>
 
+#include "controller/adapters/pod_ports.hpp"
+
 namespace swage::controller {
 namespace {
 
 using k8s::Json;
 
-constexpr const char* kGrpcPort = ":7070";
-constexpr int kHttpPort = 8081;
 constexpr int kSignalled = 128;
 
 struct Remedy {
@@ -140,7 +140,7 @@ std::optional<PodEvent> pod_event(const std::string& name, const PodFacts* befor
   if (before != nullptr && before->phase() == facts.phase() && before->detail == facts.detail)
     return std::nullopt;
   if (facts.phase() == PodPhase::ready) {
-    out.address = facts.address + kGrpcPort;
+    out.address = grpc_at(facts.address);
     out.http_port = kHttpPort;
   }
   return out;

@@ -4,6 +4,8 @@
 #include <utility>
 
 #include "common/base/digest.hpp"
+#include "common/base/json_text.hpp"
+#include "controller/adapters/process_fields.hpp"
 
 namespace swage::controller {
 namespace {
@@ -12,45 +14,6 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 constexpr std::size_t kUidDigits = 8;
-
-json stage_fields(const learner::Stages& stages) {
-  return {{"singleTurn",
-           {{"enabled", stages.single_turn.enabled},
-            {"steps", stages.single_turn.steps},
-            {"contextTokens", stages.single_turn.context_tokens}}},
-          {"collect",
-           {{"enabled", stages.collect.enabled},
-            {"trajectories", stages.collect.trajectories},
-            {"actor", learner::to_string(stages.collect.actor)}}},
-          {"rft",
-           {{"enabled", stages.rft.enabled},
-            {"epochs", stages.rft.epochs},
-            {"learningRate", stages.rft.learning_rate},
-            {"minKept", stages.rft.min_kept}}},
-          {"critic", {{"enabled", stages.critic.enabled}, {"maxPasses", stages.critic.max_passes}}},
-          {"agentic",
-           {{"enabled", stages.agentic.enabled},
-            {"steps", stages.agentic.steps},
-            {"turns", stages.agentic.turns},
-            {"contextTokens", stages.agentic.context_tokens}}}};
-}
-
-json learning_fields(const learner::Learning& learning) {
-  return {{"batch", learning.batch},
-          {"groupSize", learning.group_size},
-          {"actorLearningRate", learning.actor_learning_rate},
-          {"criticLearningRate", learning.critic_learning_rate},
-          {"staleness", learning.staleness},
-          {"checkpointEverySteps", learning.checkpoint_every_steps},
-          {"gamma", learning.gamma},
-          {"lambda", learning.lambda_policy},
-          {"clipLow", learning.clip_low},
-          {"clipHigh", learning.clip_high},
-          {"advantage", learner::to_string(learning.advantage)},
-          {"aggregation", learner::to_string(learning.aggregation)},
-          {"overlong", learner::to_string(learning.overlong)},
-          {"deterministic", learning.deterministic}};
-}
 
 }  // namespace
 
@@ -130,14 +93,6 @@ std::vector<DesiredPod> LocalLayout::desired_pods() const {
   return out;
 }
 
-std::vector<std::string> LocalLayout::policy_addresses() const {
-  std::vector<std::string> out;
-  out.reserve(static_cast<std::size_t>(file_.run.policy.replicas));
-  for (int i = 0; i < file_.run.policy.replicas; ++i)
-    out.push_back(address_of(name_ + "-policy-" + std::to_string(i)));
-  return out;
-}
-
 std::string LocalLayout::address_of(const std::string& pod) const {
   return "unix:" + (sockets_ / (pod + ".sock")).string();
 }
@@ -146,10 +101,6 @@ fs::path LocalLayout::tokenizer() const {
   const auto& source = file_.run.model_source;
   if (source.starts_with("scratch:")) return installed_.share / source.substr(8) / "tokenizer.json";
   return fs::path(source) / "tokenizer.json";
-}
-
-std::string LocalLayout::renderer() const {
-  return file_.run.model_source == "scratch:tiny" ? "tiny" : "chatml";
 }
 
 std::string LocalLayout::pod_config(const std::string& name, Component component) const {
@@ -176,7 +127,7 @@ std::string LocalLayout::pod_config(const std::string& name, Component component
     case Component::sandbox:
       break;
   }
-  return value.dump(2) + "\n";
+  return json_text(value, 2) + "\n";
 }
 
 json LocalLayout::common_fields(const std::string& name) const {
@@ -204,7 +155,7 @@ json LocalLayout::learner_fields() const {
           {"model",
            {{"source", file_.run.model_source},
             {"tokenizer", tokenizer().string()},
-            {"renderer", renderer()}}},
+            {"renderer", kRenderer}}},
           {"controller", controller_address()},
           {"verdict_key_file", verdict_key_file_.string()},
           {"pool", file_.pool.full_name()},
@@ -229,7 +180,7 @@ json LocalLayout::rollout_fields() const {
           {"pool", file_.pool.full_name()},
           {"capacity", file_.run.rollouts.concurrency},
           {"tokenizer", tokenizer().string()},
-          {"renderer", renderer()},
+          {"renderer", kRenderer},
           {"teacher_directory", (installed_.share / "tasks" / "builtin-cpu").string()}};
 }
 
@@ -265,7 +216,7 @@ std::string LocalLayout::sandbox_config(const std::string& name, const std::stri
                    {"agent_uid", agent_uid},
                    {"wall_clock_seconds", file_.run.rollouts.wall_clock_seconds},
                    {"allow_reduced", file_.run.evaluation.allow_reduced_trust}};
-  return value.dump(2) + "\n";
+  return json_text(value, 2) + "\n";
 }
 
 std::string LocalLayout::redis_config() const {

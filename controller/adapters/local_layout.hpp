@@ -8,6 +8,7 @@
 #include "controller/adapters/local_pod_backend.hpp"
 #include "controller/adapters/out_directory.hpp"
 #include "controller/api/resources.hpp"
+#include "controller/api/run_layout.hpp"
 #include "controller/core/workload_reconciler.hpp"
 
 namespace swage::controller {
@@ -33,7 +34,7 @@ Result<Installation, std::vector<std::string>> find_installation(
 Result<void, std::string> check_containers(const std::filesystem::path& bin);
 
 /// Names, addresses and configuration texts of a local run's pods (docs/PROCESSES.md).
-class LocalLayout {
+class LocalLayout final : public RunLayout {
  public:
   LocalLayout(const OutDirectory& out, const RunFile& file, Installation installed,
               std::uint64_t evaluation_rollouts);
@@ -44,16 +45,15 @@ class LocalLayout {
   void clean_up() const;
 
   LocalBackendSettings backend_settings() const;
-  std::vector<DesiredPod> desired_pods() const;
-  std::string pod_config(const std::string& name, Component component) const;
+  std::vector<DesiredPod> desired_pods() const override;
+  std::string pod_config(const std::string& name, Component component) const override;
   std::string sandbox_config(const std::string& name, const std::string& uid,
-                             const std::string& token, unsigned agent_uid) const;
+                             const std::string& token, unsigned agent_uid) const override;
 
   std::string controller_address() const { return address_of(name_ + "-controller"); }
-  std::string learner_address() const { return address_of(learner_pod()); }
-  std::vector<std::string> policy_addresses() const;
+  std::string learner_address() const override { return address_of(learner_pod()); }
   std::string redis_address() const { return "unix:" + redis_socket().string(); }
-  std::string address_of(const std::string& pod) const;
+  std::string address_of(const std::string& pod) const override;
   std::string learner_pod() const { return name_ + "-learner-0"; }
   std::string redis_pod() const { return name_ + "-redis-0"; }
   std::filesystem::path tokenizer() const;
@@ -64,7 +64,6 @@ class LocalLayout {
  private:
   std::filesystem::path redis_socket() const { return sockets_ / "redis.sock"; }
   std::filesystem::path sandbox_root() const { return sockets_ / "sandboxes"; }
-  std::string renderer() const;
   nlohmann::json common_fields(const std::string& name) const;
   nlohmann::json policy_fields() const;
   nlohmann::json learner_fields() const;

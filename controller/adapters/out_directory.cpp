@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "common/base/digest.hpp"
+#include "common/base/json_text.hpp"
 #include "controller/adapters/run_file.hpp"
 
 namespace swage::controller {
@@ -186,7 +187,7 @@ std::optional<std::uint64_t> OutDirectory::raise_epoch(std::uint64_t at_least) {
 
 Result<void, OutError> OutDirectory::write_json(const std::string& name,
                                                 const nlohmann::json& value) {
-  const auto written = write_file_durably(root_ / name, value.dump(2) + "\n");
+  const auto written = write_file_durably(root_ / name, json_text(value, 2) + "\n");
   if (!written) return tl::unexpected(disk(written.error()));
   return {};
 }
@@ -223,6 +224,7 @@ nlohmann::json to_json(const RunTotals& totals) {
           {"infrastructure_failures", totals.infrastructure_failures},
           {"reissued", totals.reissued},
           {"groups_replaced", totals.groups_replaced},
+          {"duplicates_refused", totals.duplicates_refused},
           {"wall_seconds", totals.wall_seconds},
           {"isolation", totals.isolation},
           {"trust", totals.trust},
@@ -239,6 +241,7 @@ RunTotals totals_from(const nlohmann::json& value) {
   out.infrastructure_failures = value.value("infrastructure_failures", 0UL);
   out.reissued = value.value("reissued", 0UL);
   out.groups_replaced = value.value("groups_replaced", 0UL);
+  out.duplicates_refused = value.value("duplicates_refused", 0UL);
   out.wall_seconds = value.value("wall_seconds", 0.0);
   out.isolation = value.value("isolation", "");
   out.trust = value.value("trust", "");

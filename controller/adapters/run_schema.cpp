@@ -156,7 +156,9 @@ void read_rollouts(Fields& spec, TrainingRun& run, const SchemaContext& context)
   take(fields, "wallClockSeconds", run.rollouts.wall_clock_seconds, 60, 86400);
   fields.finish();
   if (spec.has("rolloutWorkers"))
-    context.notice("spec.rolloutWorkers is ignored: one machine has one rollout worker");
+    context.notice(
+        "spec.rolloutWorkers makes no workers here: one machine has one. Its replicas * "
+        "rolloutsPerWorker still bound spec.rollouts.concurrency");
   auto workers = spec.object("rolloutWorkers");
   take(workers, "replicas", run.rollout_worker_replicas, 1, 1000);
   take(workers, "rolloutsPerWorker", run.rollouts_per_worker, 1, 1000);

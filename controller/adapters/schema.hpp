@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "common/base/result.hpp"
 #include "common/config/fields.hpp"
 #include "common/config/yaml.hpp"
 #include "controller/api/resources.hpp"
@@ -42,6 +43,20 @@ bool is_name(const std::string& text);
 /// An object of the API server as a file has it: without status and what the server adds to the
 /// metadata.
 nlohmann::json spec_only(const nlohmann::json& object);
+
+/// Reads an object of the API server with one of the readers below. The error: all complaints.
+template <class Spec>
+Result<Spec, std::string> read_object(const nlohmann::json& object,
+                                      Spec (*reader)(const nlohmann::json&, const SchemaContext&),
+                                      std::vector<std::string>& notices) {
+  std::string complaints;
+  const auto complain = [&](const std::string& path, const std::string& what) {
+    complaints += (complaints.empty() ? "" : "; ") + path + " " + what;
+  };
+  auto spec = reader(spec_only(object), {complain, &notices});
+  if (!complaints.empty()) return tl::unexpected(std::move(complaints));
+  return spec;
+}
 
 TrainingRun read_training_run(const nlohmann::json& document, const SchemaContext& context);
 ProfilingPool read_profiling_pool(const nlohmann::json& document, const SchemaContext& context);

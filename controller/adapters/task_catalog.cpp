@@ -98,7 +98,9 @@ class Loader {
 
   void load_file(const fs::path& file) {
     if (file.extension() != ".py") {
-      complain(file, "is not a .py file; import other formats with `swage tasks import`");
+      complain(file,
+               "is not a .py file; a task is a Python file with `class Model`, `get_inputs()` and "
+               "`get_init_inputs()`");
       return;
     }
     auto id = file.filename() == "model.py" ? file.parent_path().filename().string()

@@ -1,6 +1,6 @@
 #include "controller/adapters/task_check.hpp"
 
-#include "controller/adapters/command_output.hpp"
+#include "common/base/command.hpp"
 #include "controller/adapters/task_catalog.hpp"
 
 namespace swage::controller {
@@ -23,8 +23,8 @@ Result<void, std::string> check_task_files(const TrainingRun& run, const Install
       if (command.size() < options + kMostFiles) command.push_back(file.string());
   }
   if (command.size() == options) return {};
-  const auto ran = command_output(command);
-  if (ran.status == 0) return {};
+  const auto ran = run_command(command, CommandOutput::both);
+  if (ran.exit_code == 0) return {};
   return tl::unexpected(
       "a task of spec.tasks cannot be used; mend it, then try `swage tasks check` "
       "on it:\n" +

@@ -31,11 +31,11 @@ struct SandboxAddress {
 
 /// Bounds of one rollout.
 struct RolloutBounds {
-  std::uint32_t turns = 150;
-  std::uint32_t context_tokens = 131072;
-  std::uint32_t turn_tokens = 8192;         ///< of one policy message
-  std::uint32_t observation_tokens = 8000;  ///< of one observation
-  std::uint32_t wall_clock_seconds = 7200;
+  std::uint32_t turns = 0;
+  std::uint32_t context_tokens = 0;
+  std::uint32_t turn_tokens = 0;         ///< of one policy message
+  std::uint32_t observation_tokens = 0;  ///< of one observation
+  std::uint32_t wall_clock_seconds = 0;
 };
 
 /// Everything a rollout worker needs for one attempt.

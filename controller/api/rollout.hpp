@@ -14,6 +14,14 @@ struct Attempt {
   auto operator<=>(const Attempt&) const = default;
 };
 
+/// What a worker says about a rollout that it has in hand.
+struct RolloutNews {
+  Attempt attempt;
+  std::string sandbox_uid;
+  std::uint32_t turns = 0;
+  std::uint32_t tokens = 0;
+};
+
 /// What a worker says about a rollout that has ended.
 struct RolloutEnd {
   Attempt attempt;

@@ -14,9 +14,7 @@ constexpr std::uint32_t kPage = 100;
 constexpr std::uint32_t kLargestPage = 1000;
 constexpr auto kAnswerWithin = 10s;
 
-json page_of_one(json item) {
-  return {{"items", json::array({std::move(item)})}, {"next_cursor", nullptr}};
-}
+json page_of(json items) { return {{"items", std::move(items)}, {"next_cursor", nullptr}}; }
 
 /// A number of the query; nothing if it is malformed.
 std::optional<std::uint64_t> query_number(const HttpRequest& request, const std::string& name,
@@ -53,14 +51,14 @@ HttpResponse from(const Result<json, TrajectoryError>& result) {
 
 }  // namespace
 
-HttpApi::HttpApi(RunApi& run, TrajectoryClient& trajectories, const EventLog& events,
-                 Event& event_added, Clock& clock, StopSource& stop)
-    : run_(run),
-      trajectories_(trajectories),
-      events_(events),
-      event_added_(event_added),
-      clock_(clock),
-      stop_(stop) {}
+HttpApi::HttpApi(RunIndex& index, EventFeed& events, Clock& clock, StopSource& stop)
+    : index_(index), events_(events), clock_(clock), stop_(stop) {}
+
+RunApi* HttpApi::find(const std::string& name) {
+  for (auto* run : index_.runs())
+    if (run->run_name() == name) return run;
+  return nullptr;
+}
 
 void HttpApi::add_routes(HttpRouter& router) {
   router.get("/api/v1/runs", [this](HttpRequest r) { return runs(std::move(r)); });
@@ -85,48 +83,60 @@ void HttpApi::add_routes(HttpRouter& router) {
 }
 
 Task<HttpResponse> HttpApi::runs(HttpRequest) {
-  co_return HttpResponse::json(page_of_one(run_.run_view()));
+  auto items = json::array();
+  for (const auto* run : index_.runs()) items.push_back(run->run_view());
+  co_return HttpResponse::json(page_of(std::move(items)));
 }
 
 Task<HttpResponse> HttpApi::run(HttpRequest request) {
-  if (request.params["run"] != run_.run_name())
-    co_return not_found("no run `" + request.params["run"] + "` here");
-  co_return HttpResponse::json(run_.run_view());
+  auto* run = find(request.params["run"]);
+  if (run == nullptr) co_return not_found("no run `" + request.params["run"] + "` here");
+  co_return HttpResponse::json(run->run_view());
 }
 
 Task<HttpResponse> HttpApi::rollouts(HttpRequest request) {
-  if (request.params["run"] != run_.run_name())
-    co_return not_found("no run `" + request.params["run"] + "` here");
+  auto* run = find(request.params["run"]);
+  if (run == nullptr) co_return not_found("no run `" + request.params["run"] + "` here");
   const auto cursor = query_number(request, "cursor", 0);
   const auto limit = query_number(request, "limit", kPage);
   if (!cursor) co_return bad_number("cursor");
   if (!limit) co_return bad_number("limit");
   const auto most = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(*limit, 1, kLargestPage));
-  auto page = co_await trajectories_.list(*cursor, most, clock_.now() + kAnswerWithin, stop_);
-  if (page) (*page)["live"] = run_.live_rollouts();
+  auto page = co_await run->trajectories().list(*cursor, most, clock_.now() + kAnswerWithin, stop_);
+  if (page) (*page)["live"] = run->live_rollouts();
   co_return from(page);
 }
 
 Task<HttpResponse> HttpApi::rollout(HttpRequest request) {
-  co_return from(
-      co_await trajectories_.get(request.params["id"], clock_.now() + kAnswerWithin, stop_));
+  const auto& id = request.params["id"];
+  for (auto* run : index_.runs()) {  // an id begins with its run's uid
+    auto found = co_await run->trajectories().get(id, clock_.now() + kAnswerWithin, stop_);
+    if (found || found.error().code != TrajectoryErrc::not_found) co_return from(found);
+  }
+  co_return not_found("no rollout `" + id + "` here");
 }
 
 Task<HttpResponse> HttpApi::pools(HttpRequest) {
-  co_return HttpResponse::json(page_of_one(run_.pool_view()));
+  auto items = json::array();
+  for (auto& pool : index_.pool_views()) items.push_back(std::move(pool));
+  co_return HttpResponse::json(page_of(std::move(items)));
 }
 
 Task<HttpResponse> HttpApi::pool(HttpRequest request) {
-  auto view = run_.pool_view();
   const auto& asked = request.params["pool"];
-  if (asked != run_.pool_name() && asked != view.value("name", ""))
-    co_return not_found("no pool `" + asked + "`; known is " + run_.pool_name());
-  co_return HttpResponse::json(view);
+  std::string known;
+  for (auto& pool : index_.pool_views()) {
+    const auto name = pool.value("name", "");
+    const auto full = pool.value("namespace", "") + "." + name;
+    if (asked == full || asked == name) co_return HttpResponse::json(std::move(pool));
+    known += (known.empty() ? "" : ", ") + full;
+  }
+  co_return not_found("no pool `" + asked + "`; known is " + (known.empty() ? "none" : known));
 }
 
 Task<HttpResponse> HttpApi::resume(HttpRequest request) {
-  if (request.params["run"] != run_.run_name())
-    co_return not_found("no run `" + request.params["run"] + "` here");
+  auto* run = find(request.params["run"]);
+  if (run == nullptr) co_return not_found("no run `" + request.params["run"] + "` here");
   std::string pause_id;
   if (!request.body.empty()) {
     const auto body = json::parse(request.body, nullptr, false);
@@ -134,7 +144,7 @@ Task<HttpResponse> HttpApi::resume(HttpRequest request) {
       co_return HttpResponse::problem(400, "Bad request", "send {\"pause_id\": \"…\"}");
     pause_id = body.value("pause_id", "");
   }
-  switch (run_.resume(pause_id)) {
+  switch (run->resume(pause_id)) {
     case RunApi::Resumed::done:
       co_return HttpResponse::json({{"resumed", true}}, 202);
     case RunApi::Resumed::wrong_pause:
@@ -148,9 +158,9 @@ Task<HttpResponse> HttpApi::resume(HttpRequest request) {
 }
 
 Task<HttpResponse> HttpApi::suspend(HttpRequest request) {
-  if (request.params["run"] != run_.run_name())
-    co_return not_found("no run `" + request.params["run"] + "` here");
-  run_.suspend();
+  auto* run = find(request.params["run"]);
+  if (run == nullptr) co_return not_found("no run `" + request.params["run"] + "` here");
+  run->suspend();
   co_return HttpResponse::json({{"suspended", true}}, 202);
 }
 
@@ -162,7 +172,7 @@ Task<> HttpApi::events(HttpRequest request, EventSink& sink, StopSource& stop) {
       if (!co_await sink.send(std::to_string(event.id), event.type, event.data)) co_return;
       cursor = event.id;
     }
-    if (batch.empty()) co_await event_added_.wait(stop);
+    if (batch.empty()) co_await events_.wait(stop);
   }
 }
 

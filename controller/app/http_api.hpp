@@ -5,33 +5,16 @@
 #include <string>
 
 #include "common/asio/clock.hpp"
-#include "common/asio/event.hpp"
 #include "common/http/router.hpp"
-#include "controller/adapters/trajectory_client.hpp"
-#include "controller/core/event_log.hpp"
+#include "controller/app/event_feed.hpp"
+#include "controller/app/run_api.hpp"
 
 namespace swage::controller {
-
-/// What the HTTP API shows and does. Called on the server's strand.
-class RunApi {
- public:
-  virtual ~RunApi() = default;
-  virtual nlohmann::json run_view() const = 0;
-  virtual nlohmann::json live_rollouts() const = 0;
-  virtual nlohmann::json pool_view() const = 0;
-  virtual std::string run_name() const = 0;
-  virtual std::string pool_name() const = 0;  ///< `<namespace>.<name>`
-  enum class Resumed { done, wrong_pause, not_paused };
-  /// Ends a suspension, or the guardrail pause of that id.
-  virtual Resumed resume(const std::string& pause_id) = 0;
-  virtual void suspend() = 0;
-};
 
 /// The routes of docs/openapi.json (design wire.md, section 3). Holds nothing but borrowed parts.
 class HttpApi {
  public:
-  HttpApi(RunApi& run, TrajectoryClient& trajectories, const EventLog& events, Event& event_added,
-          Clock& clock, StopSource& stop);
+  HttpApi(RunIndex& index, EventFeed& events, Clock& clock, StopSource& stop);
   void add_routes(HttpRouter& router);
 
  private:
@@ -45,10 +28,10 @@ class HttpApi {
   Task<HttpResponse> suspend(HttpRequest request);
   Task<> events(HttpRequest request, EventSink& sink, StopSource& stop);
 
-  RunApi& run_;
-  TrajectoryClient& trajectories_;
-  const EventLog& events_;
-  Event& event_added_;
+  RunApi* find(const std::string& name);
+
+  RunIndex& index_;
+  EventFeed& events_;
   Clock& clock_;
   StopSource& stop_;
 };

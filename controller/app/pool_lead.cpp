@@ -39,4 +39,18 @@ Task<> PoolLead::run(std::function<void()> changed, StopSource& stop) {
   leader_.reset();
 }
 
+Task<bool> PoolLead::forget_gpu(std::string gpu) {
+  if (!leader_ || leader_->epoch() == 0) co_return false;
+  const auto done = co_await leader_->queue().forget_gpu(
+      leader_->epoch(), lease::GpuId(std::move(gpu)), clock_.now() + 1s);
+  co_return done.has_value();
+}
+
+Task<bool> PoolLead::forget_run(std::string run_uid) {
+  if (!leader_ || leader_->epoch() == 0) co_return false;
+  const auto done = co_await leader_->queue().forget_run(
+      leader_->epoch(), lease::RunUid(std::move(run_uid)), clock_.now() + 1s);
+  co_return done.has_value();
+}
+
 }  // namespace swage::controller

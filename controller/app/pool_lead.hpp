@@ -23,6 +23,10 @@ class PoolLead {
 
   const std::optional<lease::PoolSnapshot>& snapshot() const { return snapshot_; }
   bool reachable() const { return reachable_; }
+  /// The GPU's pod is gone: its lease is void, its record goes. False: later.
+  Task<bool> forget_gpu(std::string gpu);
+  /// The run is gone: what it waits for is cancelled. False: later.
+  Task<bool> forget_run(std::string run_uid);
   std::uint64_t epoch() const { return leader_ ? leader_->epoch() : 0; }
 
  private:

@@ -25,30 +25,22 @@ json whole(const std::optional<double>& value) {
 
 json number(const std::optional<double>& value) { return value ? json(*value) : json(nullptr); }
 
-json condition(const std::string& type, bool status, const std::string& reason,
-               const std::string& message) {
-  return {{"type", type},
-          {"status", status ? "True" : "False"},
-          {"reason", reason},
-          {"message", message}};
-}
-
 json conditions(const RunFacts& facts) {
-  const bool attached = facts.dispatcher.attached();
+  RunSituation situation;
+  situation.pool = facts.pool_trouble;
+  situation.ready = facts.workloads.all_ready();
+  situation.pods = facts.workloads.pods();
+  situation.circuit_open = facts.circuit_open;
+  situation.sandbox = facts.sandbox;
+  situation.network_isolated = facts.network_isolated;
+  situation.leak = facts.leak;
+  situation.attached = facts.dispatcher.attached();
+  situation.learner = facts.dispatcher.status().conditions;
+  situation.over = facts.phase == RunPhase::succeeded || facts.phase == RunPhase::failed;
+  situation.phase = phase_name(facts.phase);
+  situation.failure = facts.failure;
   auto out = json::array();
-  out.push_back(condition("Accepted", true, "Valid", ""));
-  out.push_back(condition("PoolAvailable", facts.pool_reachable,
-                          facts.pool_reachable ? "Reachable" : "Unreachable", ""));
-  out.push_back(condition("WorkloadsReady", facts.workloads.all_ready(),
-                          facts.workloads.all_ready() ? "AllReady" : "Starting", ""));
-  out.push_back(condition("SandboxesHealthy", !facts.circuit_open,
-                          facts.circuit_open ? "CircuitOpen" : "Healthy", ""));
-  out.push_back(condition("LearnerReachable", attached, attached ? "Attached" : "NotAttached", ""));
-  const bool over = facts.phase == RunPhase::succeeded || facts.phase == RunPhase::failed;
-  out.push_back(
-      condition("Complete", over, over ? phase_name(facts.phase) : "Running", facts.failure));
-  for (const auto& own : facts.dispatcher.status().conditions)
-    out.push_back(condition(own.type, own.status, own.reason, own.message));
+  for (const auto& one : run_conditions(situation)) out.push_back(condition_json(one));
   return out;
 }
 
@@ -80,6 +72,28 @@ json pods(const WorkloadReconciler& workloads) {
           pod.http_port == 0 ? json(nullptr) : json("127.0.0.1:" + std::to_string(pod.http_port))},
          {"restarts", pod.restarts}});
   return out;
+}
+
+}  // namespace
+
+const char* phase_name(RunPhase phase) {
+  switch (phase) {
+    case RunPhase::pending:
+      return "Pending";
+    case RunPhase::running:
+      return "Running";
+    case RunPhase::paused:
+      return "Paused";
+    case RunPhase::suspended:
+      return "Suspended";
+    case RunPhase::succeeded:
+      return "Succeeded";
+    case RunPhase::failed:
+      return "Failed";
+    case RunPhase::terminating:
+      return "Terminating";
+  }
+  return "Pending";
 }
 
 json status_json(const RunFacts& facts) {
@@ -123,26 +137,11 @@ json status_json(const RunFacts& facts) {
   return out;
 }
 
-}  // namespace
-
-const char* phase_name(RunPhase phase) {
-  switch (phase) {
-    case RunPhase::pending:
-      return "Pending";
-    case RunPhase::running:
-      return "Running";
-    case RunPhase::paused:
-      return "Paused";
-    case RunPhase::suspended:
-      return "Suspended";
-    case RunPhase::succeeded:
-      return "Succeeded";
-    case RunPhase::failed:
-      return "Failed";
-    case RunPhase::terminating:
-      return "Terminating";
-  }
-  return "Pending";
+json condition_json(const Condition& condition) {
+  return {{"type", condition.type},
+          {"status", condition.status ? "True" : "False"},
+          {"reason", condition.reason},
+          {"message", condition.message}};
 }
 
 std::string rfc3339(std::int64_t unix_ms) {
@@ -240,7 +239,7 @@ json summary_json(const RunFacts& facts, double wall_seconds) {
            {{"count", facts.totals.compile_count},
             {"units", facts.totals.compile_units},
             {"cache_hits", facts.totals.compile_cache_hits}}},
-          {"duplicate_trajectories_refused", learner.duplicates},
+          {"duplicate_trajectories_refused", facts.totals.duplicates_refused},
           {"infrastructure_failures",
            facts.totals.infrastructure_failures + counters.infrastructure_failed},
           {"reissued", facts.totals.reissued + counters.reissued},

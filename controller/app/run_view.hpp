@@ -6,6 +6,7 @@
 #include <string>
 
 #include "controller/api/resources.hpp"
+#include "controller/core/conditions.hpp"
 #include "controller/core/dispatcher.hpp"
 #include "controller/core/run_totals.hpp"
 #include "controller/core/sandbox_pool.hpp"
@@ -27,7 +28,10 @@ struct RunFacts {
   const RunTotals& totals;
   SandboxCounts sandboxes;
   bool circuit_open = false;
-  bool pool_reachable = false;
+  Trouble sandbox;  ///< why the newest sandbox does not start; empty: it does
+  std::optional<Trouble> pool_trouble;
+  bool network_isolated = true;
+  const std::string& leak;  ///< what a sandbox could reach and must not
   std::uint64_t leader_epoch = 0;
   std::int64_t started_unix_ms = 0;
   std::int64_t completed_unix_ms = 0;  ///< 0 while it runs
@@ -35,6 +39,10 @@ struct RunFacts {
   std::uint64_t evaluation_rollouts = 0;
   const std::optional<lease::PoolSnapshot>& pool;
 };
+
+/// The TrainingRun's status, conditions without times.
+nlohmann::json status_json(const RunFacts& facts);
+nlohmann::json condition_json(const Condition& condition);
 
 /// The run as GET /api/v1/runs/{run} shows it: name, namespace, uid, spec in short, status as the
 /// TrainingRun's status holds it, and its pods.

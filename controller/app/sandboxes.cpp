@@ -13,9 +13,11 @@ namespace {
 constexpr std::chrono::milliseconds kGrace{2000};
 constexpr unsigned kFirstUid = 20000;
 constexpr unsigned kUids = 40000;
+constexpr int kNotIsolated = 77;  ///< sandboxd's exit code (docs/PROCESSES.md)
 
-SandboxSettings settings_of(const TrainingRun& run) {
+SandboxSettings settings_of(const TrainingRun& run, double create_rate) {
   SandboxSettings out;
+  out.create_rate = create_rate;
   out.warm_min = static_cast<std::uint64_t>(run.sandbox.warm_min);
   out.warm_max = static_cast<std::uint64_t>(run.sandbox.warm_max);
   return out;
@@ -23,8 +25,8 @@ SandboxSettings settings_of(const TrainingRun& run) {
 
 }  // namespace
 
-Sandboxes::Sandboxes(PodBackend& backend, const LocalLayout& layout, const TrainingRun& run,
-                     Clock& clock, Gate& gate, std::string key,
+Sandboxes::Sandboxes(PodBackend& backend, const RunLayout& layout, const TrainingRun& run,
+                     double create_rate, Clock& clock, Gate& gate, std::string key,
                      std::function<void(PodError)> failed)
     : backend_(backend),
       layout_(layout),
@@ -34,7 +36,7 @@ Sandboxes::Sandboxes(PodBackend& backend, const LocalLayout& layout, const Train
       gate_(gate),
       key_(std::move(key)),
       failed_(std::move(failed)),
-      pool_(settings_of(run)) {}
+      pool_(settings_of(run, create_rate)) {}
 
 void Sandboxes::pump(std::uint64_t rollouts_left, const std::set<std::string>& live) {
   if (closing_) return;
@@ -46,11 +48,23 @@ void Sandboxes::pump(std::uint64_t rollouts_left, const std::set<std::string>& l
           gate_.spawn("end " + known_.at(uid).name, end(uid, known_.at(uid).name, kGrace));
 }
 
+std::string Sandboxes::token_of(const std::string& name) const {
+  return to_hex(hmac_sha256(key_, "sandbox" + space_ + name));
+}
+
+void Sandboxes::adopt(const LivePod& pod) {
+  Known known;
+  known.name = pod.name;
+  known.token = token_of(pod.name);
+  known_[pod.uid] = std::move(known);
+  pool_.adopted(pod.uid, pod.claimed, clock_.now());
+}
+
 void Sandboxes::create() {
   const auto uid = to_hex(random_bytes(16));
   Known known;
   known.name = "sbx-" + run_ + "-" + to_hex(random_bytes(8));
-  known.token = to_hex(hmac_sha256(key_, "sandbox" + space_ + known.name));
+  known.token = token_of(known.name);
   known.agent_uid = draw_agent_uid();
   PodSpec spec{known.name, uid, Component::sandbox,
                layout_.sandbox_config(known.name, uid, known.token, known.agent_uid)};
@@ -79,6 +93,8 @@ Task<> Sandboxes::start(std::string uid, PodSpec spec) {
   if (made) co_return;
   pool_.gone(uid, clock_.now());
   known_.erase(uid);
+  trouble_reason_ = made.error().reason;
+  trouble_ = made.error().message;
   log_error("a sandbox could not be started", {{"why", made.error().message}});
   failed_(made.error());
 }
@@ -92,7 +108,13 @@ std::optional<SandboxAddress> Sandboxes::claim() {
   const auto uid = pool_.claim(clock_.now());
   if (!uid) return std::nullopt;
   const auto& known = known_.at(*uid);
-  return SandboxAddress{layout_.address_of(known.name), known.token, *uid};
+  return SandboxAddress{known.address.empty() ? layout_.address_of(known.name) : known.address,
+                        known.token, *uid};
+}
+
+std::string Sandboxes::name_of(const std::string& uid) const {
+  const auto found = known_.find(uid);
+  return found == known_.end() ? "" : found->second.name;
 }
 
 void Sandboxes::free(const std::string& uid) {
@@ -100,12 +122,26 @@ void Sandboxes::free(const std::string& uid) {
   std::ignore = gate_.spawn("end " + known_.at(uid).name, end(uid, known_.at(uid).name, kGrace));
 }
 
-void Sandboxes::observed(const PodEvent& event) {
-  if (event.phase == PodPhase::ready) pool_.ready(event.uid, clock_.now());
-  if (event.phase != PodPhase::succeeded && event.phase != PodPhase::failed) return;
-  if (pool_.gone(event.uid, clock_.now()))
+bool Sandboxes::observed(const PodEvent& event) {
+  if (event.phase == PodPhase::pending) {
+    trouble_reason_ = event.reason;
+    trouble_ = event.detail;
+  }
+  if (event.phase == PodPhase::ready) {
+    trouble_reason_.clear();
+    trouble_.clear();
+    leak_.clear();
+    if (const auto found = known_.find(event.uid); found != known_.end())
+      found->second.address = event.address;
+    pool_.ready(event.uid, clock_.now());
+  }
+  if (event.phase != PodPhase::succeeded && event.phase != PodPhase::failed) return false;
+  if (event.exit_code == kNotIsolated) leak_ = event.detail;
+  const bool unasked = pool_.gone(event.uid, clock_.now());
+  if (unasked)
     log_warning("a sandbox ended unasked", {{"sandbox", event.name}, {"how", event.detail}});
   known_.erase(event.uid);
+  return unasked;
 }
 
 Task<> Sandboxes::end_all(std::chrono::milliseconds grace) {

@@ -6,8 +6,13 @@
 #include "common/log/log.hpp"
 
 namespace swage::controller {
+namespace {
 
-Workloads::Workloads(PodBackend& backend, const LocalLayout& layout, Clock& clock, Gate& gate,
+constexpr std::chrono::milliseconds kUnwantedGrace{30000};
+
+}  // namespace
+
+Workloads::Workloads(PodBackend& backend, const RunLayout& layout, Clock& clock, Gate& gate,
                      RestartPolicy policy, std::function<void()> changed)
     : backend_(backend),
       layout_(layout),
@@ -15,6 +20,11 @@ Workloads::Workloads(PodBackend& backend, const LocalLayout& layout, Clock& cloc
       gate_(gate),
       changed_(std::move(changed)),
       reconciler_(layout.desired_pods(), policy) {}
+
+void Workloads::adopt(const LivePod& pod) {
+  if (reconciler_.adopted(pod.name, pod.uid)) return;
+  std::ignore = gate_.spawn("end " + pod.name, remove(pod.name, pod.uid, kUnwantedGrace));
+}
 
 void Workloads::pump() {
   for (auto& wanted : reconciler_.tick(clock_.now())) {
@@ -33,8 +43,7 @@ Task<> Workloads::start(PodSpec spec) {
   const auto made = co_await backend_.create(std::move(spec));
   if (made) co_return;
   log_error("a pod could not be started", {{"pod", name}, {"why", made.error().message}});
-  reconciler_.start_failed(name, made.error().message,
-                           kind_of(made.error().code) == FailureKind::give_up, clock_.now());
+  reconciler_.start_failed(name, made.error(), clock_.now());
   changed_();
 }
 
@@ -55,10 +64,12 @@ Task<> Workloads::remove(std::string name, std::string uid, std::chrono::millise
   std::ignore = co_await backend_.remove(std::move(name), std::move(uid), grace);
 }
 
-std::vector<std::string> Workloads::ready_pods(Component component) const {
+std::vector<std::string> Workloads::ready_addresses(Component component) const {
   std::vector<std::string> out;
-  for (const auto& [name, pod] : reconciler_.pods())
-    if (pod.component == component && pod.phase == PodPhase::ready) out.push_back(name);
+  for (const auto& [name, pod] : reconciler_.pods()) {
+    if (pod.component != component || pod.phase != PodPhase::ready) continue;
+    out.push_back(pod.address.empty() ? layout_.address_of(name) : pod.address);
+  }
   return out;
 }
 

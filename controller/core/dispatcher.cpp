@@ -21,7 +21,8 @@ const char* rollout_state_name(RolloutState state) {
   return "planned";
 }
 
-Dispatcher::Dispatcher(DispatchSettings settings) : settings_(std::move(settings)) {}
+Dispatcher::Dispatcher(DispatchSettings settings)
+    : settings_(std::move(settings)), holding_(settings_.take_over > Duration{}) {}
 
 // The learner.
 
@@ -107,35 +108,37 @@ void Dispatcher::worker_heard(const std::string& worker, TimePoint now) {
   found->second.silent = false;
 }
 
-void Dispatcher::worker_reported(const std::string& worker, const Attempt& attempt,
-                                 std::uint32_t turns, std::uint32_t tokens, TimePoint now) {
+void Dispatcher::worker_reported(const std::string& worker, const RolloutNews& news,
+                                 TimePoint now) {
   worker_heard(worker, now);
+  const auto& attempt = news.attempt;
   const auto found = live_.find(attempt.rollout_id);
   const bool ours = found != live_.end() && found->second.attempt == attempt &&
                     found->second.worker == worker && found->second.state >= RolloutState::sent;
   if (!ours && completed_.contains(attempt.rollout_id)) return;  // its end is on the way
+  if (!ours && take_over(worker, news)) return;
   if (!ours) {
     actions_.emplace_back(CancelOnWorker{worker, attempt, "not assigned to this worker any more"});
     return;
   }
   found->second.state = RolloutState::running;
-  found->second.turns = turns;
-  found->second.tokens = tokens;
+  found->second.turns = news.turns;
+  found->second.tokens = news.tokens;
   workers_.at(worker).unreported.erase(attempt.rollout_id);
 }
 
-void Dispatcher::worker_ended(const std::string& worker, const RolloutEnd& end, TimePoint now) {
+bool Dispatcher::worker_ended(const std::string& worker, const RolloutEnd& end, TimePoint now) {
   worker_heard(worker, now);
   const auto& id = end.attempt.rollout_id;
   const bool taken = end.delivered && end.infrastructure_cause.empty();
   const auto found = live_.find(id);
   if (found == live_.end()) {
-    if (taken && completed_.insert(id).second) {
-      // Cancelled here, but it reached the learner first.
-      const auto name = parse_rollout_id(settings_.run_uid, id);
-      if (name && name->stage == status_.stage) accepted_.insert(*name);
-    }
-    return;
+    if (!taken || !completed_.insert(id).second) return false;
+    // Cancelled here, but it reached the learner first.
+    ++counters_.completed;
+    const auto name = parse_rollout_id(settings_.run_uid, id);
+    if (name && name->stage == status_.stage) accepted_.insert(*name);
+    return true;
   }
   auto& rollout = found->second;
   if (taken) {
@@ -143,14 +146,15 @@ void Dispatcher::worker_ended(const std::string& worker, const RolloutEnd& end, 
     if (rollout.worker != worker && rollout.state >= RolloutState::sent)
       actions_.emplace_back(CancelOnWorker{rollout.worker, rollout.attempt, "already delivered"});
     complete(id);
-    return;
+    return true;
   }
-  if (rollout.attempt != end.attempt || rollout.worker != worker) return;  // re-issued long ago
+  if (rollout.attempt != end.attempt || rollout.worker != worker) return false;  // re-issued
   if (!end.infrastructure_cause.empty()) {
     lose(id, end.infrastructure_cause, now);
   } else {
     lose(id, end.cancelled ? "cancelled" : "undelivered", now);
   }
+  return true;
 }
 
 void Dispatcher::worker_left(const std::string& worker, TimePoint now) {
@@ -167,9 +171,14 @@ void Dispatcher::worker_died(const std::string& worker, TimePoint now) {
 }
 
 void Dispatcher::tick(TimePoint now) {
+  if (holding_) {
+    if (!hold_until_) hold_until_ = now + settings_.take_over;
+    holding_ = now < *hold_until_;
+    if (!holding_) rebuild_stage();  // what nobody reported is a gap
+  }
   for (auto& [name, worker] : workers_) {
     const bool quiet = now - worker.heard >= settings_.silence;
-    if (quiet && !worker.silent && load_of(name) > 0) {
+    if (quiet && !worker.silent && has_work(name)) {
       worker.silent = true;
       lose_all_of(name, "worker_lost", now);
     }
@@ -249,10 +258,10 @@ void Dispatcher::sent(const Attempt& attempt, TimePoint now) {
   if (found == live_.end() || found->second.attempt != attempt) return;
   auto& rollout = found->second;
   if (rollout.state != RolloutState::claimed) return;
-  rollout.state = RolloutState::sent;
-  // An idle worker has nothing to say: its silence counts from its first assignment on.
+  // An idle worker has nothing to say: its silence counts from the first assignment that it got.
   const auto worker = workers_.find(rollout.worker);
-  if (worker != workers_.end() && load_of(rollout.worker) == 1) worker->second.heard = now;
+  if (worker != workers_.end() && !has_work(rollout.worker)) worker->second.heard = now;
+  rollout.state = RolloutState::sent;
 }
 
 void Dispatcher::not_sent(const Attempt& attempt) {
@@ -368,9 +377,10 @@ std::size_t Dispatcher::load_of(const std::string& worker) const {
   }));
 }
 
-std::size_t Dispatcher::workers_connected() const {
-  return static_cast<std::size_t>(std::count_if(
-      workers_.begin(), workers_.end(), [](const auto& entry) { return entry.second.connected; }));
+bool Dispatcher::has_work(const std::string& worker) const {
+  return std::ranges::any_of(live_, [&](const auto& entry) {
+    return entry.second.worker == worker && entry.second.state >= RolloutState::sent;
+  });
 }
 
 }  // namespace swage::controller

@@ -71,6 +71,9 @@ struct DispatchSettings {
   Duration report_window = std::chrono::seconds(2);  ///< after a worker's hello, to say what it has
   Duration first_pause = std::chrono::seconds(1);  ///< of starts, once a group is given up; doubles
   Duration longest_pause = std::chrono::seconds(30);
+  /// Above zero: an earlier dispatcher's rollouts may still run. For so long nothing is planned,
+  /// and what workers report is taken over.
+  Duration take_over = {};
 };
 
 /// Totals since the controller started.
@@ -103,9 +106,10 @@ class Dispatcher {
   // Workers.
   void worker_joined(const std::string& worker, std::uint32_t capacity, TimePoint now);
   void worker_heard(const std::string& worker, TimePoint now);
-  void worker_reported(const std::string& worker, const Attempt& attempt, std::uint32_t turns,
-                       std::uint32_t tokens, TimePoint now);
-  void worker_ended(const std::string& worker, const RolloutEnd& end, TimePoint now);
+  void worker_reported(const std::string& worker, const RolloutNews& news, TimePoint now);
+  /// Returns whether this was news: a worker repeats what ended lately after it reconnected. News
+  /// may come after the learner's, whose next stage has dropped the rollout here already.
+  bool worker_ended(const std::string& worker, const RolloutEnd& end, TimePoint now);
   /// Its stream broke; it may come back within the silence bound.
   void worker_left(const std::string& worker, TimePoint now);
   /// Its process has ended: what it had is lost now.
@@ -123,6 +127,8 @@ class Dispatcher {
   std::optional<Start> next(TimePoint now);
   void claimed(const Attempt& attempt, const std::string& worker, const std::string& sandbox_uid);
   void sent(const Attempt& attempt, TimePoint now);
+  /// Whether this attempt is live here.
+  bool holds(const Attempt& attempt) const;
   /// The sandbox died before its assignment was sent, or the worker's stream broke under it.
   void not_sent(const Attempt& attempt);
 
@@ -135,7 +141,6 @@ class Dispatcher {
   /// Every rollout of the run that the learner has, all stages.
   std::size_t accepted_total() const { return completed_.size(); }
   InHand in_hand() const;
-  std::size_t workers_connected() const;
   /// Cancels every rollout, e.g. at shutdown. They are not planned again.
   void cancel_all(const std::string& reason);
 
@@ -149,7 +154,10 @@ class Dispatcher {
     std::set<std::string> unreported;      ///< what it had at that hello and has not named since
   };
 
-  bool may_plan() const { return attached_ && known_ && !suspended_ && !status_.pause; }
+  bool may_plan() const {
+    return attached_ && known_ && !suspended_ && !holding_ && !status_.pause;
+  }
+  bool take_over(const std::string& worker, const RolloutNews& news);
   void plan();
   void plan_member(const RolloutName& name);
   void rebuild_stage();
@@ -160,12 +168,16 @@ class Dispatcher {
   void drop(const std::string& rollout_id, const std::string& reason);
   void complete(const std::string& rollout_id);
   std::size_t load_of(const std::string& worker) const;
+  /// Whether the worker has been sent something; load_of counts what is only claimed for it too.
+  bool has_work(const std::string& worker) const;
 
   DispatchSettings settings_;
   LearnerStatus status_;
   bool attached_ = false;  ///< a learner is attached and has sent a status
   bool known_ = false;     ///< the learner has said what it holds
   bool suspended_ = false;
+  bool holding_ = false;  ///< waits for workers to report what an earlier dispatcher gave them
+  std::optional<TimePoint> hold_until_;
   std::map<std::string, LiveRollout> live_;
   std::map<std::string, Worker> workers_;
   std::set<std::string> completed_;   ///< every accepted id of the run

@@ -35,6 +35,9 @@ std::optional<double> RunTotals::length_mean() const {
 }
 
 void RunTotals::enter(const LearnerStatus& status, std::int64_t unix_ms) {
+  const bool restarted = status.duplicates < duplicates_told;
+  duplicates_refused += status.duplicates - (restarted ? 0 : duplicates_told);
+  duplicates_told = status.duplicates;
   if (status.stage == Stage::none) return;
   if (stages.empty() || stages.back().stage != status.stage) {
     if (!stages.empty() && stages.back().ended_unix_ms == 0) stages.back().ended_unix_ms = unix_ms;

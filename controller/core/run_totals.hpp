@@ -31,16 +31,19 @@ struct RunTotals {
   std::uint64_t infrastructure_failures = 0;
   std::uint64_t reissued = 0;
   std::uint64_t groups_replaced = 0;
-  double wall_seconds = 0;  ///< of earlier lives of the controller
-  std::string isolation;    ///< the weakest seen
-  std::string trust;        ///< the weakest seen
+  std::uint64_t duplicates_refused = 0;  ///< trajectories that the learner had already
+  std::uint64_t duplicates_told = 0;     ///< the learner's own count, by its last status; not saved
+  double wall_seconds = 0;               ///< of earlier lives of the controller
+  std::string isolation;                 ///< the weakest seen
+  std::string trust;                     ///< the weakest seen
   std::vector<StageRecord> stages;
   std::deque<std::uint32_t> lengths;  ///< tokens of the trajectories delivered lately; not saved
 
   void add(const RolloutAccount& account);
   /// Mean of `lengths`; nothing before the first.
   std::optional<double> length_mean() const;
-  /// Notes where the learner is; opens and closes stage records.
+  /// Notes where the learner is and what it refused; opens and closes stage records. A learner
+  /// counts from 0 when it was started again.
   void enter(const LearnerStatus& status, std::int64_t unix_ms);
 };
 

@@ -101,6 +101,11 @@ void SandboxPool::created(const std::string& uid, TimePoint now) {
   creations_.push_back(now);
 }
 
+void SandboxPool::adopted(const std::string& uid, bool claimed, TimePoint now) {
+  check(!sandboxes_.contains(uid), "a sandbox uid is used once");
+  sandboxes_[uid] = {claimed ? SandboxState::claimed : SandboxState::starting, now, now};
+}
+
 void SandboxPool::ready(const std::string& uid, TimePoint now) {
   const auto found = sandboxes_.find(uid);
   if (found == sandboxes_.end() || found->second.state != SandboxState::starting) return;

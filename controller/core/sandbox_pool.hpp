@@ -51,6 +51,8 @@ class SandboxPool {
   Wanted tick(TimePoint now, std::uint64_t rollouts_left, const std::set<std::string>& live);
 
   void created(const std::string& uid, TimePoint now);
+  /// One of an earlier controller: as new, or in use already.
+  void adopted(const std::string& uid, bool claimed, TimePoint now);
   void ready(const std::string& uid, TimePoint now);
   /// The oldest warm one. Nothing: wait for the next to become ready.
   std::optional<std::string> claim(TimePoint now);

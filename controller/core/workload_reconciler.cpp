@@ -39,14 +39,27 @@ void WorkloadReconciler::started(const std::string& name, const std::string& uid
     if (pod.desired.name == name) pod.uid = uid;
 }
 
-void WorkloadReconciler::start_failed(const std::string& name, const std::string& message,
-                                      bool permanent, TimePoint now) {
+bool WorkloadReconciler::adopted(const std::string& name, const std::string& uid) {
+  for (auto& pod : pods_) {
+    if (pod.desired.name != name) continue;
+    pod.alive = true;
+    pod.uid = uid;
+    return true;
+  }
+  return false;
+}
+
+void WorkloadReconciler::start_failed(const std::string& name, const PodError& error,
+                                      TimePoint now) {
   for (auto& pod : pods_) {
     if (pod.desired.name != name) continue;
     pod.alive = false;
     pod.phase = PodPhase::failed;
-    if (permanent && !given_up_) given_up_ = GivenUp{name, std::nullopt, message};
-    schedule(pod, std::nullopt, message, now);
+    pod.reason = error.reason;
+    pod.detail = error.message;
+    if (kind_of(error.code) == FailureKind::give_up && !given_up_)
+      given_up_ = GivenUp{name, std::nullopt, error.message};
+    delay(pod, now);
   }
 }
 
@@ -56,6 +69,9 @@ void WorkloadReconciler::observed(const PodEvent& event, TimePoint now) {
     pod.phase = event.phase;
     pod.pid = event.pid;
     pod.http_port = event.http_port;
+    pod.address = event.address;
+    pod.reason = event.reason;
+    pod.detail = event.detail;
     if (event.phase == PodPhase::ready) pod.ready_since = now;
     if (event.phase != PodPhase::succeeded && event.phase != PodPhase::failed) return;
     pod.alive = false;
@@ -65,6 +81,13 @@ void WorkloadReconciler::observed(const PodEvent& event, TimePoint now) {
   }
 }
 
+void WorkloadReconciler::delay(Pod& pod, TimePoint now) const {
+  if (pod.ready_since && now - *pod.ready_since >= policy_.forget_after) pod.delay = {};
+  pod.due = now + pod.delay;
+  pod.delay = pod.delay == Duration{} ? policy_.first_delay
+                                      : std::min(pod.delay * 2, policy_.longest_delay);
+}
+
 void WorkloadReconciler::schedule(Pod& pod, std::optional<int> exit_code, const std::string& detail,
                                   TimePoint now) {
   if (given_up_) return;
@@ -72,10 +95,7 @@ void WorkloadReconciler::schedule(Pod& pod, std::optional<int> exit_code, const 
     given_up_ = GivenUp{pod.desired.name, exit_code, detail};
     return;
   }
-  if (pod.ready_since && now - *pod.ready_since >= policy_.forget_after) pod.delay = {};
-  pod.due = now + pod.delay;
-  pod.delay = pod.delay == Duration{} ? policy_.first_delay
-                                      : std::min(pod.delay * 2, policy_.longest_delay);
+  delay(pod, now);
   std::erase_if(pod.restarted, [&](TimePoint at) { return now - at > policy_.window; });
   pod.restarted.push_back(now);
   if (pod.restarted.size() > policy_.budget) {
@@ -98,18 +118,11 @@ bool WorkloadReconciler::all_ready() const {
                      [](const Pod& pod) { return pod.alive && pod.phase == PodPhase::ready; });
 }
 
-std::optional<TimePoint> WorkloadReconciler::next_due() const {
-  std::optional<TimePoint> out;
-  for (const auto& pod : pods_)
-    if (!pod.alive && !pod.released) out = out ? std::min(*out, pod.due) : pod.due;
-  return out;
-}
-
 std::map<std::string, WorkloadReconciler::Observed> WorkloadReconciler::pods() const {
   std::map<std::string, Observed> out;
   for (const auto& pod : pods_)
-    out[pod.desired.name] = {pod.desired.component, pod.phase, pod.uid,
-                             pod.restarts,          pod.pid,   pod.http_port};
+    out[pod.desired.name] = {pod.desired.component, pod.phase,   pod.uid,    pod.restarts, pod.pid,
+                             pod.http_port,         pod.address, pod.reason, pod.detail};
   return out;
 }
 

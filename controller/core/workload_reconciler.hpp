@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "common/base/exit_code.hpp"
 #include "common/base/time.hpp"
 #include "controller/api/pod_backend.hpp"
 
@@ -14,7 +15,8 @@ namespace swage::controller {
 
 /// Whether a pod that ended with this code (docs/PROCESSES.md) would end the same way again.
 constexpr bool is_final(int exit_code) {
-  return exit_code == 64 || exit_code == 69 || exit_code == 74;
+  return exit_code == exit_code::kBadInput || exit_code == exit_code::kMissing ||
+         exit_code == exit_code::kNotWritable;
 }
 
 struct RestartPolicy {
@@ -47,9 +49,11 @@ class WorkloadReconciler {
   /// What to start now. A pod returned here counts as starting until an event says otherwise.
   std::vector<Start> tick(TimePoint now);
   void started(const std::string& name, const std::string& uid);
+  /// A pod of an earlier controller. False: no such pod is wanted.
+  bool adopted(const std::string& name, const std::string& uid);
   /// The backend could not make it. permanent: no retry will help.
-  void start_failed(const std::string& name, const std::string& message, bool permanent,
-                    TimePoint now);
+  /// Trying again spends no restart: what refuses it may be mended.
+  void start_failed(const std::string& name, const PodError& error, TimePoint now);
   void observed(const PodEvent& event, TimePoint now);
   /// Ended pods of this name are not restarted any more.
   void release(const std::string& name);
@@ -57,8 +61,6 @@ class WorkloadReconciler {
   const std::optional<GivenUp>& given_up() const { return given_up_; }
   bool all_ready() const;
   std::uint64_t restarts() const { return restarts_; }
-  /// When tick() has to be called again for a delayed start, if there is one.
-  std::optional<TimePoint> next_due() const;
 
   struct Observed {
     Component component = Component::learner;
@@ -67,6 +69,9 @@ class WorkloadReconciler {
     std::uint32_t restarts = 0;
     std::int64_t pid = 0;
     int http_port = 0;
+    std::string address;  ///< of its gRPC, empty if its backend does not say
+    std::string reason;   ///< what keeps it from starting, CamelCase; empty: nothing known
+    std::string detail;   ///< the same for people, with the remedy
   };
   std::map<std::string, Observed> pods() const;
 
@@ -79,12 +84,14 @@ class WorkloadReconciler {
     std::string uid;
     std::int64_t pid = 0;
     int http_port = 0;
+    std::string address, reason, detail;
     std::optional<TimePoint> ready_since;
     TimePoint due;  ///< not to be started before
     Duration delay{};
     std::deque<TimePoint> restarted;
     std::uint32_t restarts = 0;
   };
+  void delay(Pod& pod, TimePoint now) const;
   void schedule(Pod& pod, std::optional<int> exit_code, const std::string& detail, TimePoint now);
 
   std::vector<Pod> pods_;

@@ -15,13 +15,15 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from swage_images import debian, layer, oci, program, sbom, wheels
+from swage_images import debian, headers, layer, oci, program, sbom, wheels
 from swage_images.debian import Package
 from swage_images.definition import REPOSITORY, Definitions, Image
 from swage_images.layer import Entry, Layer
 from swage_images.oci import Identity
 
 DEFAULT_REGISTRY = "swage.dev"
+# What makes a layer that is kept, by the first word of its record's name.
+RECIPES = {"root": debian, "python": wheels, "headers": headers}
 
 
 @dataclass(frozen=True)
@@ -98,7 +100,7 @@ def remember(place: Place, name: str, key: object, part: dict[str, Any]) -> None
 
 def digest_of(name: str, key: object) -> str:
     """The key, and the recipe: other code may make other bytes of the same input."""
-    recipe = (layer, debian) if name.startswith("root-") else (layer, wheels)
+    recipe = (layer, RECIPES[name.partition("-")[0]])
     text = [Path(str(module.__file__)).read_text() for module in recipe]
     return hashlib.sha256(json.dumps([key, text]).encode()).hexdigest()
 
@@ -137,6 +139,26 @@ def python_layers(place: Place, image: Image) -> list[Layer]:
     return [made]
 
 
+def file_digest(entry: Entry) -> str:
+    assert isinstance(entry.content, Path)
+    return layer.file_digest(entry.content)
+
+
+def header_layer(place: Place, below: list[Layer], own: list[Entry]) -> Layer:
+    """Torch's headers precompiled on the layers below: kept until those, sandboxd or its template
+    change."""
+    used = [(one.path, file_digest(one)) for one in headers.needed(own)]
+    key = [[one.digest for one in below], used]
+    if kept := remembered(place, "headers", key):
+        found: Layer = kept["layer"]
+        return found
+    with tempfile.TemporaryDirectory(dir=place.cache) as folder:
+        entries = headers.made(Path(folder), below, own)
+        made = layer.write_entries(place.store, entries)
+    remember(place, "headers", key, {"layer": asdict(made)})
+    return made
+
+
 def own_entries(
     place: Place, image: Image, part: DebianPart, identity: Identity, work: Path
 ) -> list[Entry]:
@@ -158,6 +180,8 @@ def build_image(place: Place, definitions: Definitions, image: Image, registry: 
     layers = [part.layer, *python_layers(place, image)]
     with tempfile.TemporaryDirectory() as work:
         own = own_entries(place, image, part, identity, Path(work))
+        if image.headers:
+            layers.append(header_layer(place, layers, own))
         layers.append(layer.write_entries(place.store, own))
     archive = place.cache / f"{image.name}.tar"
     reference = f"{registry}/{image.name}:{identity.version}"

@@ -48,6 +48,7 @@ class Image:
     wheels: list[Wheels] = field(default_factory=list)
     packages: list[str] = field(default_factory=list)
     python: bool = False
+    headers: bool = False
     on_request: bool = False
 
 

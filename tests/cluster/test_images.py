@@ -134,18 +134,24 @@ def privileged(api: Api, layout: Layout) -> Iterator[Namespace]:
 def test_the_gpu_worker_takes_torch_from_the_node(
     privileged: Namespace, images: dict[str, Made]
 ) -> None:
-    """As gpu.pythonHostPath of the chart mounts it."""
-    program = "import torch; print(torch.__version__, int(torch.arange(4).sum()))"
+    """As gpu.pythonHostPath of the chart mounts it; torch.compile finds all that it starts."""
+    program = (
+        "import torch; double = torch.compile(lambda x: (x + x).relu(), dynamic=False); "
+        "print(torch.__version__, int(double(torch.arange(4.0)).sum()))"
+    )
     pod = pod_of(images["gpu-worker"], ["/opt/swage/python/bin/python3", "-c", program])
     container = pod["spec"]["containers"][0]
-    container["resources"] = {"limits": {"cpu": "1", "memory": "2Gi"}}
+    container["resources"] = {"limits": {"cpu": "2", "memory": "4Gi"}}
+    container["env"] = [{"name": "TORCHINDUCTOR_CACHE_DIR", "value": "/tmp/inductor"}]
     container["volumeMounts"] = [
-        {"name": "python", "mountPath": "/opt/swage/python", "readOnly": True}
+        {"name": "python", "mountPath": "/opt/swage/python", "readOnly": True},
+        {"name": "tmp", "mountPath": "/tmp"},
     ]
     environment = str(build.default_place().environment)
     pod["spec"]["volumes"] = [
-        {"name": "python", "hostPath": {"path": environment, "type": "Directory"}}
+        {"name": "python", "hostPath": {"path": environment, "type": "Directory"}},
+        {"name": "tmp", "emptyDir": {"sizeLimit": "1Gi"}},
     ]
     privileged.api.create(f"{privileged.path}/pods", pod)
-    privileged.wait_for_phase("program", "Succeeded", 120)
-    assert privileged.kubectl("logs", "program").stdout.split()[1] == "6"
+    privileged.wait_for_phase("program", "Succeeded", 240)
+    assert privileged.kubectl("logs", "program").stdout.split()[1] == "12"

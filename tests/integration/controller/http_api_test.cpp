@@ -22,12 +22,16 @@ using nlohmann::json;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-struct SmallRun final : RunApi {
+struct SmallRun final : RunApi, RunIndex {
   json run_view() const override { return {{"name", "small"}, {"status", {{"phase", "Running"}}}}; }
   json live_rollouts() const override { return json::array(); }
-  json pool_view() const override { return {{"name", "local"}, {"namespace", "swage-pool"}}; }
+  std::vector<json> pool_views() const override {
+    return {{{"name", "local"}, {"namespace", "swage-pool"}}};
+  }
+  std::vector<RunApi*> runs() override { return {this}; }
+  std::string run_uid() const override { return "0123456789abcdef"; }
+  TrajectoryClient& trajectories() override { return *client; }
   std::string run_name() const override { return "small"; }
-  std::string pool_name() const override { return "swage-pool.local"; }
   Resumed resume(const std::string& pause_id) override {
     resumed.push_back(pause_id);
     return pause_id == "p1"   ? Resumed::done
@@ -37,6 +41,7 @@ struct SmallRun final : RunApi {
   void suspend() override { suspended = true; }
   std::vector<std::string> resumed;
   bool suspended = false;
+  TrajectoryClient* client = nullptr;
 };
 
 /// A learner with one trajectory, over real gRPC.
@@ -86,7 +91,8 @@ class HttpApiTest : public ::testing::Test {
     rpc_ = std::move(*RpcServer::start(address(), {&learner_}));
     trajectories_ = make_trajectory_client(
         address(), "secret", [](auto ids) { return std::string(ids.begin(), ids.end()); });
-    api_ = std::make_unique<HttpApi>(small_, *trajectories_, events_, event_added_, *clock_, stop_);
+    api_ = std::make_unique<HttpApi>(small_, events_, *clock_, stop_);
+    small_.client = trajectories_.get();
     add_health_routes(router_, metrics_, [] { return std::string(); });
     api_->add_routes(router_);
     auto http = HttpServer::start(run_.executor(), "127.0.0.1:0", router_, "secret");
@@ -117,8 +123,7 @@ class HttpApiTest : public ::testing::Test {
   Gate gate_{run_.executor(), stop_};
   Metrics metrics_;
   SmallRun small_;
-  EventLog events_{1, 100};
-  Event event_added_{run_.executor()};
+  EventFeed events_{run_.executor(), 1};
   OneTrajectory learner_{{run_.executor(), gate_, "secret"}};
   std::unique_ptr<RpcServer> rpc_;
   std::unique_ptr<TrajectoryClient> trajectories_;
@@ -190,8 +195,8 @@ TEST_F(HttpApiTest, WithoutTheTokenOnlyHealthAndMetricsAreOpen) {
 }
 
 TEST_F(HttpApiTest, AWatcherGetsEventsAndGoesOnFromItsCursor) {
-  events_.add("stage", 1, R"({"stage":"collect"})");
-  events_.add("step", 2, R"({"step":1})");
+  events_.say("stage", {{"stage", "collect"}});
+  events_.say("step", {{"step", 1}});
   std::vector<std::string> seen;
   const auto watch = run_.start(http_events(
       target(), "/api/v1/events", "1",
@@ -201,8 +206,7 @@ TEST_F(HttpApiTest, AWatcherGetsEventsAndGoesOnFromItsCursor) {
       },
       stop_));
   ASSERT_TRUE(run_.wait_until([&] { return seen.size() == 1; }, 10s));
-  events_.add("step", 3, R"({"step":2})");
-  event_added_.notify();
+  events_.say("step", {{"step", 2}});
   ASSERT_TRUE(run_.wait_until([&] { return watch->ended; }, 10s));
   EXPECT_THAT(seen, ElementsAre(R"(2 step {"step":1})", R"(3 step {"step":2})"));
 }

@@ -20,9 +20,9 @@ struct Notes final : WorkerListener, LearnerListener {
   void worker_joined(const std::string& worker, std::uint32_t capacity) override {
     said.push_back("joined " + worker + " " + std::to_string(capacity));
   }
-  void worker_reported(const std::string& worker, const Attempt& attempt, std::uint32_t turns,
-                       std::uint32_t) override {
-    said.push_back("report " + worker + " " + attempt.rollout_id + " " + std::to_string(turns));
+  void worker_reported(const std::string& worker, const RolloutNews& news) override {
+    said.push_back("report " + worker + " " + news.attempt.rollout_id + " " +
+                   std::to_string(news.turns));
   }
   void worker_ended(const std::string& worker, const RolloutAccount& account) override {
     said.push_back("end " + worker + " " + account.end.attempt.rollout_id + " " +
@@ -45,7 +45,9 @@ class StreamsTest : public ::testing::Test {
   using LearnerCall = BidiCall<v1::LearnerMessage, v1::ControllerCommand>;
 
   void SetUp() override {
-    auto server = RpcServer::start(address(), {&dispatch_, &control_});
+    auto server = RpcServer::start(address(), {&dispatch_service_, &control_service_});
+    dispatch_service_.open(dispatch_);
+    control_service_.open(control_);
     ASSERT_TRUE(server);
     server_ = std::move(*server);
     work_stub_ = v1::Dispatch::NewStub(make_channel(address()));
@@ -90,8 +92,10 @@ class StreamsTest : public ::testing::Test {
   Notes notes_;
   StopSource stop_;
   Gate gate_{run_.executor(), stop_};
-  DispatchService dispatch_{{run_.executor(), gate_, "secret"}, kUid, notes_};
-  ControlService control_{{run_.executor(), gate_, "secret"}, kUid, notes_};
+  DispatchService dispatch_service_{{run_.executor(), gate_, "secret"}};
+  ControlService control_service_{{run_.executor(), gate_, "secret"}};
+  DispatchDesk dispatch_{run_.executor(), kUid, notes_};
+  ControlDesk control_{run_.executor(), kUid, notes_};
   std::unique_ptr<RpcServer> server_;
   std::unique_ptr<v1::Dispatch::Stub> work_stub_;
   std::unique_ptr<v1::Control::Stub> control_stub_;
@@ -170,6 +174,7 @@ TEST_F(StreamsTest, TheLearnerTellsItsLogBeforeItsStatusAndGetsCommands) {
   control_.set_policies({{"unix:/policy", 7}});
   auto call = learner();
   v1::LearnerMessage part;
+  part.mutable_accepted()->set_run_uid(kUid);
   part.mutable_accepted()->add_rollout_ids("a");
   ASSERT_TRUE(run_(call.write(part)));
   part.mutable_accepted()->add_rollout_ids("b");

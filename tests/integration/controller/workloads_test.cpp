@@ -5,6 +5,9 @@
 
 #include <set>
 
+#include "controller/adapters/local_layout.hpp"
+#include "controller/adapters/local_pod_backend.hpp"
+#include "controller/adapters/out_directory.hpp"
 #include "controller/adapters/run_file.hpp"
 #include "tests/support/signal_process.hpp"
 #include "tests/support/task_runner.hpp"
@@ -101,7 +104,8 @@ TEST_F(WorkloadsTest, EveryPodOfARunStartsWithARealRedisFirst) {
   open();
   ASSERT_TRUE(until([&] { return workloads_->reconciler().all_ready(); }));
   EXPECT_EQ(workloads_->reconciler().pods().size(), 5U);
-  EXPECT_EQ(workloads_->ready_pods(Component::policy), std::vector<std::string>{"small-policy-0"});
+  EXPECT_EQ(workloads_->ready_addresses(Component::policy),
+            std::vector<std::string>{layout_->address_of("small-policy-0")});
 }
 
 TEST_F(WorkloadsTest, AKilledPodComesBackAsAnotherProcess) {
@@ -142,7 +146,7 @@ TEST_F(WorkloadsTest, AStoppedComponentStaysDownAndLeavesNothing) {
   run_(workloads_->stop(Component::learner, 5s));
   EXPECT_NE(test::signal_process(static_cast<pid_t>(learner), 0), 0);
   workloads_->pump();
-  EXPECT_TRUE(workloads_->ready_pods(Component::rollout_worker).size() == 1);
+  EXPECT_TRUE(workloads_->ready_addresses(Component::rollout_worker).size() == 1);
 }
 
 }  // namespace

@@ -64,9 +64,9 @@ class DispatcherTest : public ::testing::Test {
     }
     return out;
   }
-  void deliver(const std::string& rollout, const std::string& worker = "w1",
+  bool deliver(const std::string& rollout, const std::string& worker = "w1",
                std::uint32_t attempt = 1) {
-    dispatcher_.worker_ended(worker, {{rollout, attempt}, true, "", false}, now_);
+    return dispatcher_.worker_ended(worker, {{rollout, attempt}, true, "", false}, now_);
   }
   void fail(const std::string& rollout, std::uint32_t attempt, const std::string& worker = "w1") {
     dispatcher_.worker_ended(worker, {{rollout, attempt}, false, "sandbox_lost", false}, now_);
@@ -247,7 +247,7 @@ TEST_F(DispatcherTest, ASilentWorkersRolloutsAreIssuedAgainAfterTwentySecondsNot
   attach(collect(1));
   dispatcher_.worker_joined("w1", 8, now_);
   start_all();
-  dispatcher_.worker_reported("w1", {id(Stage::collect, 0), 1}, 1, 10, now_);
+  dispatcher_.worker_reported("w1", {{id(Stage::collect, 0), 1}, "", 1, 10}, now_);
   now_ += 19s;
   dispatcher_.tick(now_);
   EXPECT_EQ(dispatcher_.counters().infrastructure_failed, 0U);
@@ -259,17 +259,24 @@ TEST_F(DispatcherTest, ASilentWorkersRolloutsAreIssuedAgainAfterTwentySecondsNot
   EXPECT_THAT(start_all(), ElementsAre(id(Stage::collect, 0) + "/2"));
 }
 
-TEST_F(DispatcherTest, AWorkerThatWasIdleForLongIsNotTakenForSilentAtItsNextAssignment) {
+TEST_F(DispatcherTest, AnIdleWorkersSilenceBeginsWithWhatItIsSentNotWithWhatIsClaimedForIt) {
   dispatcher_.worker_joined("w1", 8, now_);
-  now_ += 300s;  // rft: nothing to run
-  attach(collect(1));
-  start_all();
+  now_ += 300s;
+  attach(collect(2));
+  std::vector<Dispatcher::Start> starts;  // claims take a while: all are made before one is sent
+  while (const auto start = dispatcher_.next(now_)) {
+    dispatcher_.claimed(start->attempt, start->worker, "sandbox-" + std::to_string(++sandboxes_));
+    starts.push_back(*start);
+    dispatcher_.tick(now_);
+  }
+  ASSERT_EQ(starts.size(), 2U);
+  for (const auto& start : starts) dispatcher_.sent(start.attempt, now_);
   now_ += 19s;
   dispatcher_.tick(now_);
   EXPECT_EQ(dispatcher_.counters().infrastructure_failed, 0U);
   now_ += 1s;
   dispatcher_.tick(now_);
-  EXPECT_EQ(dispatcher_.counters().infrastructure_failed, 1U);
+  EXPECT_EQ(dispatcher_.counters().infrastructure_failed, 2U);
 }
 
 TEST_F(DispatcherTest, AWorkerThatReconnectsKeepsWhatItReports) {
@@ -279,7 +286,7 @@ TEST_F(DispatcherTest, AWorkerThatReconnectsKeepsWhatItReports) {
   dispatcher_.worker_left("w1", now_);
   now_ += 5s;
   dispatcher_.worker_joined("w1", 8, now_);
-  dispatcher_.worker_reported("w1", {id(Stage::collect, 0), 1}, 2, 50, now_);
+  dispatcher_.worker_reported("w1", {{id(Stage::collect, 0), 1}, "", 2, 50}, now_);
   now_ += 1s;
   dispatcher_.tick(now_);
   EXPECT_EQ(dispatcher_.counters().infrastructure_failed, 0U);
@@ -302,7 +309,7 @@ TEST_F(DispatcherTest, AWorkerProcessThatDiedLosesItsRolloutsAtOnce) {
 TEST_F(DispatcherTest, AReportOfARolloutThatIsNotAssignedIsAnsweredByACancellation) {
   attach(collect(1));
   dispatcher_.worker_joined("w1", 8, now_);
-  dispatcher_.worker_reported("w1", {id(Stage::collect, 7), 1}, 0, 0, now_);
+  dispatcher_.worker_reported("w1", {{id(Stage::collect, 7), 1}, "", 0, 0}, now_);
   EXPECT_EQ(taken<CancelOnWorker>().size(), 1U);
 }
 
@@ -346,6 +353,20 @@ TEST_F(DispatcherTest, AStageThatEndsTakesItsLateRolloutsWithIt) {
   dispatcher_.learner_status(rft);
   EXPECT_THAT(dispatcher_.live(), IsEmpty());
   EXPECT_EQ(taken<CancelOnWorker>().size(), 4U);
+}
+
+TEST_F(DispatcherTest, TheEndOfARolloutIsNewsOnceAlsoWhenTheNextStageCameBeforeIt) {
+  attach(collect(2));
+  dispatcher_.worker_joined("w1", 8, now_);
+  start_all();
+  EXPECT_TRUE(deliver(id(Stage::collect, 0)));
+  EXPECT_FALSE(deliver(id(Stage::collect, 0)));
+  LearnerStatus rft;
+  rft.stage = Stage::rft;
+  dispatcher_.learner_status(rft);  // it has the second trajectory: its worker has yet to say so
+  EXPECT_TRUE(deliver(id(Stage::collect, 1)));
+  EXPECT_FALSE(deliver(id(Stage::collect, 1)));
+  EXPECT_EQ(dispatcher_.counters().completed, 2U);
 }
 
 TEST_F(DispatcherTest, WhileTheLearnerIsAwayNothingNewStartsAndNothingIsLost) {

@@ -59,7 +59,7 @@ TEST(RunFile, FieldsThatOnlyAClusterUsesAreIgnoredWithANotice) {
       parse_run_file(kMinimal + "  sandbox: {image: x}\n  rolloutWorkers: {replicas: 3}\n", "f");
   ASSERT_TRUE(read) << read.error().text();
   EXPECT_THAT(read->notices, Contains(HasSubstr("spec.sandbox.image is ignored")));
-  EXPECT_THAT(read->notices, Contains(HasSubstr("spec.rolloutWorkers is ignored")));
+  EXPECT_THAT(read->notices, Contains(HasSubstr("spec.rolloutWorkers makes no workers here")));
 }
 
 TEST(RunFile, EveryComplaintOfAFileIsReportedAtOnce) {

@@ -57,6 +57,21 @@ TEST(RunTotals, StagesFollowOneAnotherAndKeepTheirSteps) {
   EXPECT_EQ(totals.stages[1].steps, 8U);
 }
 
+TEST(RunTotals, RefusedDuplicatesAreCountedOnAfterALearnerWasRestarted) {
+  RunTotals totals;
+  LearnerStatus status;
+  for (const std::uint64_t told : {0U, 2U, 2U, 3U}) {
+    status.duplicates = told;
+    totals.enter(status, 1000);
+  }
+  EXPECT_EQ(totals.duplicates_refused, 3U);
+  for (const std::uint64_t told : {1U, 1U, 4U}) {  // another process
+    status.duplicates = told;
+    totals.enter(status, 2000);
+  }
+  EXPECT_EQ(totals.duplicates_refused, 7U);
+}
+
 TEST(EventLog, AReaderGoesOnFromItsCursorAndLosesOnlyWhatIsGone) {
   EventLog log(10, 3);
   for (int i = 0; i < 5; ++i) log.add("step", i, std::to_string(i));

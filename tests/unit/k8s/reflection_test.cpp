@@ -88,6 +88,22 @@ TEST_F(ReflectionTest, AWatchThatIsTooOldListsAgainNothingOlderThanWhatWasSeen) 
   EXPECT_EQ(next(), "list 8");
 }
 
+TEST_F(ReflectionTest, AWatchTooOldRightAfterAListListsTheStore) {
+  listed("5");
+  reflection.watch_failed(error(410), kStart, 0.5);
+  next();
+  EXPECT_EQ(next(), "list 5");  // where what is in memory may be as old
+  listed("5");
+  reflection.watch_failed(error(410), kStart, 0.5);
+  next();
+  EXPECT_EQ(next(), "list ");
+  listed("9");
+  reflection.seen("10");
+  reflection.watch_failed(error(410), kStart, 0.5);
+  next();
+  EXPECT_EQ(next(), "list 10");  // that one had brought something
+}
+
 TEST_F(ReflectionTest, ARevisionAheadOfTheServerListsTheStoreAndTakesWhatItHas) {
   listed("5");
   reflection.watch_failed(error(504, R"({"message":"Too large resource version: 5"})"), kStart,

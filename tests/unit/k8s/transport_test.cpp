@@ -5,6 +5,7 @@
 #include <atomic>
 #include <fstream>
 #include <future>
+#include <thread>
 
 #include "tests/support/fake_api_server.hpp"
 #include "tests/support/task_runner.hpp"
@@ -211,6 +212,48 @@ TEST_F(TransportTest, AStreamThatIsCutInAChunkKeepsItsWholeLinesAndIsAnError) {
   ASSERT_FALSE(ended.has_value());
   EXPECT_EQ(ended.error().code, Errc::transport);
   EXPECT_THAT(lines, ElementsAre("whole"));
+}
+
+TEST_F(TransportTest, AStreamWithoutAStatusIsGivenUpLongBeforeASilentOne) {
+  server.on("GET", "/x", [](FakeExchange& exchange) { exchange.stall(); });
+  TransportLimits limits;
+  limits.answer = 200ms;
+  auto transport = make_rest_transport(server.config(), *clock, limits);
+  const auto ended = watch(*transport);
+  ASSERT_FALSE(ended.has_value());
+  EXPECT_THAT(ended.error().message, HasSubstr("no answer in time"));
+}
+
+TEST_F(TransportTest, BytesThatMakeNoLineAreSilence) {
+  std::atomic<int> chunks = 0;
+  server.on("GET", "/x", [&chunks](FakeExchange& exchange) {
+    exchange.begin_stream();
+    for (;; ++chunks) {
+      exchange.chunk("x");
+      std::this_thread::sleep_for(50ms);  // the server's pace, which the client cannot wait for
+    }
+  });
+  TransportLimits limits;
+  limits.silence = 400ms;
+  auto transport = make_rest_transport(server.config(), *clock, limits);
+  const auto ended = watch(*transport);
+  ASSERT_FALSE(ended.has_value());
+  EXPECT_THAT(ended.error().message, HasSubstr("silent"));
+  EXPECT_GT(chunks, 2);
+}
+
+TEST_F(TransportTest, AfterARequestWithoutAnAnswerNoKeptConnectionIsUsed) {
+  server.on("GET", "/x", FakeApiServer::answer("{}"));
+  TransportLimits limits;
+  limits.answer = 300ms;
+  auto transport = make_rest_transport(server.config(), *clock, limits);
+  std::vector<TaskRunner::Handle<Result<std::string, Error>>> all;
+  for (int i = 0; i < 5; ++i)
+    all.push_back(run.start(transport->request({"GET", "/x", ""}, clock->now() + 9s, stop)));
+  for (const auto& one : all) ASSERT_TRUE(run.wait_until([&] { return one->ended; }));
+  server.freeze_connections();
+  EXPECT_FALSE(get(*transport).has_value());
+  EXPECT_TRUE(get(*transport).has_value());
 }
 
 TEST_F(TransportTest, ASilentStreamIsGivenUp) {
