@@ -52,16 +52,41 @@ AgentContainer::AgentContainer(asio::any_io_executor strand, std::unique_ptr<Con
     : group_(std::move(group)),
       process_(std::move(process)),
       socket_(std::move(socket), kMaxFrame),
+      ended_(strand),
       contained_(contained),
       late_(std::move(strand)) {}
 
+std::unique_ptr<AgentContainer> AgentContainer::in_pod(asio::any_io_executor strand,
+                                                       FrameSocket::Socket runner,
+                                                       std::string settings) {
+  std::unique_ptr<AgentContainer> out(
+      new AgentContainer(std::move(strand), nullptr, nullptr, std::move(runner), true));
+  out->socket_.send(std::move(settings));
+  return out;
+}
+
+void AgentContainer::stream_ended() {
+  stream_ended_ = true;
+  ended_.notify();
+}
+
 Task<std::string> AgentContainer::wait() {
+  if (!process_) {
+    StopSource never;
+    while (!stream_ended_) co_await ended_.wait(never);
+    co_return std::string("its stream ended");
+  }
   const int status = co_await process_->wait();
   late_.cancel();
   co_return describe_status(status);
 }
 
 void AgentContainer::end() {
+  if (!process_) {
+    socket_.close();
+    stream_ended();
+    return;
+  }
   if (!contained_) {
     socket_.close();
     late_.expires_after(std::chrono::seconds(3));

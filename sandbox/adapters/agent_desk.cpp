@@ -8,6 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "common/base/json_text.hpp"
+
 namespace swage::sandbox {
 namespace {
 
@@ -27,7 +29,7 @@ std::optional<DeskRequest> request_from(const std::string& line) {
 
 std::string to_line(const Report& report) {
   const nlohmann::json value{{"lines", report.lines}, {"exit", report.exit_code}};
-  return value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  return json_text(value) + "\n";
 }
 
 /// One connection. `stop` closes it.

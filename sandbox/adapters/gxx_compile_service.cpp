@@ -60,6 +60,23 @@ class GxxCompileService final : public CompileService {
     co_return outcome;
   }
 
+  Task<Done> make_headers(std::vector<WorkFile> work_template, StopSource& stop) {
+    if (auto ready = examine(); !ready) co_return Failed(ready.error());
+    if (auto made = co_await prepare_headers(stop); !made) co_return made;
+    for (const auto& unit : template_units(work_template, settings_.toolchain.cxx, facts_.id)) {
+      UnitState state;
+      Budget budget{settings_.total_limit};
+      co_await compile_unit(unit, state, budget, stop);
+      if (!state.object) co_return Failed(state.object.error());
+      if (state.object->content.empty())
+        co_return Failed({CompileErrc::toolchain_missing,
+                          unit.source->path + " does not compile: " + state.object->diagnostics});
+      if (auto kept = cache_.keep_beside_headers(facts_.id, unit.key, *state.object); !kept)
+        co_return no_space(kept.error().message);
+    }
+    co_return Done{};
+  }
+
  private:
   Task<Result<CompileOutcome, CompileError>> compile_timed(std::vector<WorkFile> files,
                                                            StopSource& stop) {
@@ -70,7 +87,7 @@ class GxxCompileService final : public CompileService {
       outcome.diagnostics = fits.error() + "\n";
       co_return outcome;
     }
-    const auto plan = plan_compilation(files, settings_.toolchain.cxx, facts_.id);
+    const auto plan = plan_compilation(files, settings_.toolchain.cxx, facts_.id, has_cuda());
     if (!plan) {
       outcome.diagnostics = plan.error() + "\n";
       co_return outcome;
@@ -88,6 +105,8 @@ class GxxCompileService final : public CompileService {
     co_return co_await build(*plan, std::move(outcome), stop);
   }
 
+  bool has_cuda() const { return !settings_.toolchain.cuda_directory.empty(); }
+
   /// Finds the toolchain, once.
   Done examine() {
     if (examined_) return {};
@@ -95,6 +114,7 @@ class GxxCompileService final : public CompileService {
     auto facts = examine_toolchain(settings_.toolchain);
     if (!facts) return Failed({CompileErrc::toolchain_missing, facts.error()});
     facts_ = std::move(*facts);
+    headers_ready_ = cache_.use_headers_of(settings_.installed_header_directory, facts_.id);
     examined_ = true;
     return {};
   }
@@ -160,6 +180,7 @@ class GxxCompileService final : public CompileService {
     CompilerRun run{unit.argv, scratch.source(),      scratch.output(), {}, {},
                     false,     settings_.object_limit};
     run.torch = unit.kind == CompileUnit::Kind::binding;
+    run.cuda = unit.kind == CompileUnit::Kind::cuda;
     if (run.torch) run.headers = cache_.header_place(facts_.id);
     const auto start = clock_.now();
     auto end =
@@ -224,8 +245,7 @@ class GxxCompileService final : public CompileService {
   }
 
   Result<void, std::string> check_library(const std::string& library) const {
-    if (library.size() > kMaxLibraryBytes)
-      return tl::unexpected(std::string("the library is larger than 11 MiB; make it smaller"));
+    if (auto fits = check_bundle_library(library); !fits) return fits;
     const auto summary = read_elf(library);
     if (!summary) return tl::unexpected(summary.error());
     std::vector<std::string> known;
@@ -291,11 +311,10 @@ class GxxCompileService final : public CompileService {
   /// second, and all that is wanted of them is that the loader finds them by name.
   Task<Done> make_stubs(StopSource& stop) {
     const WorkFile empty{"empty.c", 0644, "typedef int swage_empty;\n"};
-    for (const auto& name : torch_libraries()) {
+    for (const auto& file : stub_files(has_cuda())) {
       Scratch scratch(settings_.scratch_directory);
       if (const auto laid = scratch.lay({&empty}); !laid) co_return no_space(laid.error().message);
-      const auto file = "lib" + name + ".so";
-      CompilerRun run{stub_argv(settings_.toolchain.cxx, name),
+      CompilerRun run{stub_argv(settings_.toolchain.cxx, file),
                       scratch.source(),
                       scratch.output(),
                       {},
@@ -325,6 +344,14 @@ class GxxCompileService final : public CompileService {
 };
 
 }  // namespace
+
+Task<Result<void, CompileError>> make_headers(asio::any_io_executor strand, Clock& clock,
+                                              HostFacts host, CompileSettings settings,
+                                              std::vector<WorkFile> work_template,
+                                              StopSource& stop) {
+  GxxCompileService service(std::move(strand), clock, std::move(host), std::move(settings));
+  co_return co_await service.make_headers(std::move(work_template), stop);
+}
 
 std::unique_ptr<CompileService> make_gxx_compile_service(asio::any_io_executor strand, Clock& clock,
                                                          HostFacts host, CompileSettings settings) {

@@ -24,6 +24,9 @@ struct CompileSettings {
   /// Precompiled header, link stubs and torch's symbol list: half a gigabyte that depends on the
   /// toolchain only. Empty: in cache_directory.
   std::filesystem::path header_directory;
+  /// The same, made before by make_headers() and only read; used instead where it fits the
+  /// toolchain.
+  std::filesystem::path installed_header_directory;
   std::filesystem::path scratch_directory;  ///< for one compilation each; emptied by it
   std::optional<uid_t> compile_uid;         ///< the compiler's user, where we are root
   bool allow_reduced = false;               ///< without bubblewrap: compile all the same
@@ -39,5 +42,13 @@ struct CompileSettings {
 /// under way when it goes.
 std::unique_ptr<CompileService> make_gxx_compile_service(asio::any_io_executor strand, Clock& clock,
                                                          HostFacts host, CompileSettings settings);
+
+/// Makes what depends on the toolchain alone, in settings.header_directory, so that compile
+/// services elsewhere need not: headers, and the objects of the files that every work directory
+/// begins with.
+Task<Result<void, CompileError>> make_headers(asio::any_io_executor strand, Clock& clock,
+                                              HostFacts host, CompileSettings settings,
+                                              std::vector<WorkFile> work_template,
+                                              StopSource& stop);
 
 }  // namespace swage::sandbox

@@ -22,7 +22,8 @@ std::string host_path(std::string argument, const CompilerRun& run, const Toolch
       {text(kTorchPlace), toolchain.torch_directory.string()},
       {text(kPythonPlace), facts.python_include.string()},
       {text(kHeaderPlace), run.headers.string()},
-      {text(kStubPlace), run.stubs.string()}};
+      {text(kStubPlace), run.stubs.string()},
+      {text(kCudaPlace), toolchain.cuda_directory.string()}};
   for (const auto& [place, real] : places) {
     const auto at = argument.find(place);
     const bool whole = at == 0 || (at == 2 && argument.starts_with("-L"));
@@ -77,6 +78,8 @@ std::vector<std::string> command_line(const HostFacts& host, const CompileSettin
                            text(kTorchPlace) + "/include"});
     spec.mounts.push_back({Kind::read_only, facts.python_include, text(kPythonPlace)});
   }
+  if (run.cuda)
+    spec.mounts.push_back({Kind::read_only, settings.toolchain.cuda_directory, text(kCudaPlace)});
   if (!run.headers.empty())
     spec.mounts.push_back({Kind::read_only, run.headers.string(), text(kHeaderPlace)});
   if (!run.stubs.empty())

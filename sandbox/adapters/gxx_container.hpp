@@ -20,6 +20,7 @@ struct CompilerRun {
   bool torch = false;             ///< show torch's and Python's headers
   std::chrono::seconds limit{60};
   bool makes_header = false;  ///< may write half a gigabyte
+  bool cuda = false;          ///< show nvcc and what belongs to it
 };
 
 struct CompilerEnd {

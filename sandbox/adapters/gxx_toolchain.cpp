@@ -11,12 +11,11 @@
 #include <array>
 #include <vector>
 
+#include "common/base/command.hpp"
 #include "common/base/digest.hpp"
 #include "common/base/files.hpp"
 #include "sandbox/core/compile_plan.hpp"
 #include "sandbox/core/elf_check.hpp"
-
-extern char** environ;
 
 namespace swage::sandbox {
 namespace {
@@ -24,30 +23,10 @@ namespace {
 namespace fs = std::filesystem;
 
 /// What a trusted program prints, without the last line end; nothing if it fails.
-std::optional<std::string> output_of(std::vector<std::string> argv) {
-  std::array<int, 2> pipe{};
-  if (::pipe2(pipe.data(), O_CLOEXEC) != 0) return std::nullopt;
-  std::vector<char*> pointers;
-  pointers.reserve(argv.size() + 1);
-  for (auto& argument : argv) pointers.push_back(argument.data());
-  pointers.push_back(nullptr);
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_adddup2(&actions, pipe[1], 1);
-  pid_t child = -1;
-  const int failed =
-      ::posix_spawnp(&child, pointers[0], &actions, nullptr, pointers.data(), environ);
-  posix_spawn_file_actions_destroy(&actions);
-  ::close(pipe[1]);
-  std::string out;
-  std::array<char, 4096> buffer{};
-  for (ssize_t got = 0; failed == 0 && (got = ::read(pipe[0], buffer.data(), buffer.size())) > 0;)
-    out.append(buffer.data(), static_cast<std::size_t>(got));
-  ::close(pipe[0]);
-  int status = 0;
-  if (failed != 0 || ::waitpid(child, &status, 0) < 0 || status != 0) return std::nullopt;
-  while (out.ends_with('\n')) out.pop_back();
-  return out;
+std::optional<std::string> output_of(std::vector<std::string> command) {
+  auto ran = run_command(std::move(command), CommandOutput::answer);
+  if (ran.exit_code != 0) return std::nullopt;
+  return std::move(ran.text);
 }
 
 }  // namespace
@@ -71,6 +50,13 @@ Result<ToolchainFacts, std::string> examine_toolchain(const Toolchain& toolchain
                    " does not run or has no headers; set toolchain.python, or install python3-dev");
   ToolchainFacts facts;
   facts.name = fs::path(toolchain.cxx).filename().string() + " " + *version;
+  if (!toolchain.cuda_directory.empty()) {
+    const auto nvcc = output_of({toolchain.cuda_directory / "bin" / "nvcc", "--version"});
+    if (!nvcc)
+      return Missing("there is no nvcc in " + toolchain.cuda_directory.string() +
+                     "; run `make setup-gpu`");
+    facts.name += ", nvcc " + nvcc->substr(nvcc->rfind('\n') + 1);
+  }
   facts.id = sha256_hex(facts.name + "\n" + *torch_version + "\n" + *python_version + "\n" +
                         std::string(kBindingHeader));
   facts.python_include = headers;
@@ -79,8 +65,10 @@ Result<ToolchainFacts, std::string> examine_toolchain(const Toolchain& toolchain
 
 Result<void, std::string> write_known_symbols(const Toolchain& toolchain, const fs::path& file) {
   std::vector<std::string> names;
-  for (const auto& library : torch_libraries()) {
-    const auto path = toolchain.torch_directory / "lib" / ("lib" + library + ".so");
+  for (const auto& name : stub_files(!toolchain.cuda_directory.empty())) {
+    const auto path = name == kCudaRuntime
+                          ? toolchain.torch_directory.parent_path() / "nvidia/cu13/lib" / name
+                          : toolchain.torch_directory / "lib" / name;
     const MappedFile mapped(path);
     const auto bytes = mapped.bytes();
     if (!bytes) return tl::unexpected("cannot read " + path.string());

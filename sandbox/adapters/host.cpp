@@ -87,6 +87,12 @@ void probe_containers(HostFacts& facts) {
 
 }  // namespace
 
+HostFacts pod_host() {
+  HostFacts facts;
+  facts.pod = true;
+  return facts;
+}
+
 HostFacts probe_host(const std::string& bwrap) {
   HostFacts facts;
   facts.bwrap = bwrap;

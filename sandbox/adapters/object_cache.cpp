@@ -35,6 +35,33 @@ Result<void, FileError> write_plainly(const fs::path& path, const std::string& c
       error_of("cannot write", path, std::make_error_code(std::errc::no_space_on_device)));
 }
 
+fs::path path_of(const fs::path& objects, const std::string& key, const char* ending) {
+  return objects / key.substr(0, 2) / (key + ending);
+}
+
+std::optional<CachedObject> read(const fs::path& objects, const std::string& key,
+                                 const char* ending) {
+  const auto path = path_of(objects, key, ending);
+  auto content = read_file(path);
+  if (!content) return std::nullopt;
+  return CachedObject{std::move(*content), read_file(path.string() + ".txt").value_or("")};
+}
+
+Result<void, FileError> keep(const fs::path& objects, const std::string& key, const char* ending,
+                             const CachedObject& object) {
+  const auto path = path_of(objects, key, ending);
+  std::error_code code;
+  fs::create_directories(path.parent_path(), code);
+  if (!object.diagnostics.empty())
+    if (auto wrote = write_plainly(path.string() + ".txt", object.diagnostics); !wrote)
+      return wrote;
+  const fs::path beside = path.string() + "." + to_hex(random_bytes(6));
+  if (auto wrote = write_plainly(beside, object.content); !wrote) return wrote;
+  fs::rename(beside, path, code);
+  if (code) return tl::unexpected(error_of("cannot rename to", path, code));
+  return {};
+}
+
 }  // namespace
 
 ObjectCache::ObjectCache(fs::path directory, fs::path header_directory, unsigned slots)
@@ -49,45 +76,25 @@ Result<void, FileError> ObjectCache::make_directories() const {
   return {};
 }
 
-fs::path ObjectCache::path_of(const std::string& key, const char* ending) const {
-  return directory_ / "objects" / key.substr(0, 2) / (key + ending);
-}
-
-std::optional<CachedObject> ObjectCache::read(const std::string& key, const char* ending) const {
-  auto content = read_file(path_of(key, ending));
-  if (!content) return std::nullopt;
-  return CachedObject{std::move(*content),
-                      read_file(path_of(key, (std::string(ending) + ".txt").c_str())).value_or("")};
-}
-
-Result<void, FileError> ObjectCache::keep(const std::string& key, const char* ending,
-                                          const CachedObject& object) const {
-  const auto path = path_of(key, ending);
-  std::error_code code;
-  fs::create_directories(path.parent_path(), code);
-  if (!object.diagnostics.empty())
-    if (auto wrote = write_plainly(path.string() + ".txt", object.diagnostics); !wrote)
-      return wrote;
-  const fs::path beside = path.string() + "." + to_hex(random_bytes(6));
-  if (auto wrote = write_plainly(beside, object.content); !wrote) return wrote;
-  fs::rename(beside, path, code);
-  if (code) return tl::unexpected(error_of("cannot rename to", path, code));
-  return {};
-}
-
 std::optional<CachedObject> ObjectCache::object(const std::string& key) const {
-  return read(key, ".o");
+  if (auto own = read(directory_ / "objects", key, ".o")) return own;
+  return installed_objects_.empty() ? std::nullopt : read(installed_objects_, key, ".o");
 }
 std::optional<CachedObject> ObjectCache::library(const std::string& key) const {
-  return read(key, ".so");
+  return read(directory_ / "objects", key, ".so");
 }
 Result<void, FileError> ObjectCache::keep_object(const std::string& key,
                                                  const CachedObject& object) const {
-  return keep(key, ".o", object);
+  return keep(directory_ / "objects", key, ".o", object);
 }
 Result<void, FileError> ObjectCache::keep_library(const std::string& key,
                                                   const CachedObject& library) const {
-  return keep(key, ".so", library);
+  return keep(directory_ / "objects", key, ".so", library);
+}
+Result<void, FileError> ObjectCache::keep_beside_headers(const std::string& toolchain_id,
+                                                         const std::string& key,
+                                                         const CachedObject& object) const {
+  return keep(headers_ / toolchain_id / "objects", key, ".o", object);
 }
 
 fs::path ObjectCache::lock_of(const std::string& key) const {
@@ -114,6 +121,17 @@ fs::path ObjectCache::symbol_file(const std::string& toolchain_id) const {
 
 bool ObjectCache::headers_complete(const std::string& toolchain_id) const {
   return fs::exists(headers_ / toolchain_id / "complete");
+}
+
+bool ObjectCache::use_headers_of(const fs::path& header_directory,
+                                 const std::string& toolchain_id) {
+  if (header_directory.empty()) return false;
+  const auto there = header_directory / "toolchains";
+  std::error_code unreadable;
+  if (!fs::exists(there / toolchain_id / "complete", unreadable)) return false;
+  headers_ = there;
+  installed_objects_ = there / toolchain_id / "objects";
+  return true;
 }
 
 void ObjectCache::mark_headers_complete(const std::string& toolchain_id) const {

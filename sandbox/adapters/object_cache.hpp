@@ -24,6 +24,7 @@ class ObjectCache {
               unsigned slots);
   Result<void, FileError> make_directories() const;
 
+  /// Also what an image brought (use_headers_of).
   std::optional<CachedObject> object(const std::string& key) const;
   std::optional<CachedObject> library(const std::string& key) const;
   Result<void, FileError> keep_object(const std::string& key, const CachedObject& object) const;
@@ -39,14 +40,19 @@ class ObjectCache {
   std::filesystem::path stub_place(const std::string& toolchain_id) const;
   std::filesystem::path symbol_file(const std::string& toolchain_id) const;
   bool headers_complete(const std::string& toolchain_id) const;
+  /// From now on uses what lies in another header directory, if it is complete there. It is only
+  /// read: an image may bring it.
+  bool use_headers_of(const std::filesystem::path& header_directory,
+                      const std::string& toolchain_id);
   void mark_headers_complete(const std::string& toolchain_id) const;
+  /// Puts an object beside the headers, for the images that bring both.
+  Result<void, FileError> keep_beside_headers(const std::string& toolchain_id,
+                                              const std::string& key,
+                                              const CachedObject& object) const;
 
  private:
-  std::filesystem::path path_of(const std::string& key, const char* ending) const;
-  std::optional<CachedObject> read(const std::string& key, const char* ending) const;
-  Result<void, FileError> keep(const std::string& key, const char* ending,
-                               const CachedObject& object) const;
   std::filesystem::path directory_, headers_;
+  std::filesystem::path installed_objects_;  ///< empty: none
   unsigned slots_;
 };
 

@@ -20,7 +20,9 @@ struct WorkFile {
 
 inline constexpr std::size_t kMaxBundleFiles = 64;
 inline constexpr std::size_t kMaxFileBytes = std::size_t{1} << 20;
-/// A bundle travels in one gRPC message of at most 16 MiB: files and library share it.
+/// A bundle travels in one gRPC message (common/rpc): files, library and 64 KiB of diagnostics
+/// share it (docs/decisions/0005-a-bundle-in-one-message.md).
+inline constexpr std::size_t kMaxBundleBytes = std::size_t{16} << 20;
 inline constexpr std::size_t kMaxFilesBytes = std::size_t{4} << 20;
 inline constexpr std::size_t kMaxLibraryBytes = std::size_t{11} << 20;
 
@@ -38,5 +40,8 @@ Result<void, std::string> check_bundle_path(std::string_view path);
 /// Counts, sizes (each and together) and paths against the limits above; no path twice. Error: one
 /// sentence that says what to remove.
 Result<void, std::string> check_bundle_files(const std::vector<WorkFile>& files);
+
+/// The library's size against its limit. Error: one sentence.
+Result<void, std::string> check_bundle_library(std::string_view library);
 
 }  // namespace swage::sandbox

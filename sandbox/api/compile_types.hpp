@@ -13,6 +13,7 @@ struct Toolchain {
   std::string cxx = "/usr/bin/g++";
   std::filesystem::path torch_directory;  ///< the wheel's torch folder: include/ and lib/
   std::filesystem::path python;           ///< interpreter whose headers bindings include
+  std::filesystem::path cuda_directory;   ///< bin/nvcc and what belongs to it; empty: no CUDA
 };
 
 /// What was asked and what it cost; the fields of swage.v1.CompileRecord.

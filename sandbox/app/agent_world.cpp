@@ -78,11 +78,29 @@ Result<void, std::string> AgentWorld::lay_files(const LayWork& work) {
   if (auto wrote = write(directory_ / "etc/passwd", passwd_line(uid)); !wrote) return wrote;
   const auto group = "agent:x:" + std::to_string(uid) + ":\n";
   if (auto wrote = write(directory_ / "etc/group", group); !wrote) return wrote;
+  if (config_.pod) return show_in_pod();
   for (const auto& made : {directory_ / "run", host_work(), host_temporary()})
     fs::create_directories(made, code);
   if (!host_.containers)
     for (const auto& name : protected_names())
       fs::copy(pristine / name, host_work() / name, fs::copy_options::recursive, code);
+  return {};
+}
+
+/// Protected files are ours, and the directory is sticky: another user can neither change, move nor
+/// remove them.
+Result<void, std::string> AgentWorld::show_in_pod() const {
+  const auto pristine = directory_ / "pristine";
+  const auto recursive = fs::copy_options::recursive | fs::copy_options::overwrite_existing;
+  std::error_code code;
+  fs::create_directories(host_work(), code);
+  if (!code) fs::permissions(host_work(), fs::perms::all | fs::perms::sticky_bit, code);
+  for (const auto& name : protected_names())
+    if (!code) fs::copy(pristine / name, host_work() / name, recursive, code);
+  if (!code) fs::copy(pristine / "bin", config_.pod->shared / "bin", recursive, code);
+  for (const auto& folder : {host_work() / "utils", config_.pod->shared / "bin"})
+    if (!code) fs::permissions(folder, fs::perms(0555), code);
+  if (code) return tl::unexpected("cannot lay " + host_work().string() + ": " + code.message());
   return {};
 }
 
@@ -106,23 +124,29 @@ std::vector<Mount> AgentWorld::mounts(const fs::path& program) const {
   return out;
 }
 
-AgentContainerSpec AgentWorld::container(const fs::path& program) const {
+RunnerSettings AgentWorld::runner_settings() const {
   const bool inside = host_.containers;
+  const auto programs = inside        ? fs::path(kPrograms) / "bin"
+                        : config_.pod ? config_.pod->shared / "bin"
+                                      : directory_ / "pristine/bin";
   RunnerSettings runner;
   if (host_.root) runner.uid = config_.agent_uid;
   if (!inside) runner.uid = std::nullopt;  // could not reach our directories
   runner.roots = {work_directory(), inside ? "/tmp" : host_temporary().string()};
   runner.sandbox_socket = inside ? std::string(kRun) + "/sandboxd.sock" : desk_socket().string();
-  runner.tool_path =
-      (inside ? std::string(kPrograms) + "/bin" : (directory_ / "pristine/bin").string()) +
-      ":/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin";
+  runner.tool_path = programs.string() + ":/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin";
   runner.limits = config_.limits;
+  return runner;
+}
+
+AgentContainerSpec AgentWorld::container(const fs::path& program) const {
+  const bool inside = host_.containers;
   AgentContainerSpec spec;
   spec.name = config_.process.name.empty() ? "sandbox" : config_.process.name;
   spec.mounts = mounts(program);
   spec.working_directory = kWork;
   spec.command = {inside ? std::string(kPrograms) + "/lib/swage-sandboxd" : program.string(),
-                  "runner", "--settings", to_json_text(runner)};
+                  "runner", "--settings", to_json_text(runner_settings())};
   spec.log = directory_ / "runner.log";
   if (host_.root) spec.agent_uid = config_.agent_uid;
   spec.memory_bytes = config_.memory_bytes;

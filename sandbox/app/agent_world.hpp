@@ -9,6 +9,7 @@
 #include "sandbox/api/bundle.hpp"
 #include "sandbox/api/session_link.hpp"
 #include "sandbox/app/config.hpp"
+#include "sandbox/app/runner.hpp"
 
 namespace swage::sandbox {
 
@@ -28,18 +29,27 @@ class AgentWorld {
   /// Protected files that belong into every bundle: model.py and the binding's two.
   const std::vector<WorkFile>& bundled() const { return bundled_; }
   /// Where the desk's socket must be made.
-  std::filesystem::path desk_socket() const { return directory_ / "run/sandboxd.sock"; }
+  std::filesystem::path desk_socket() const {
+    return (config_.pod ? config_.pod->shared : directory_ / "run") / "sandboxd.sock";
+  }
   /// The work directory as the agent sees it.
   std::string work_directory() const;
   /// How to start the runner in it. program: this binary.
   AgentContainerSpec container(const std::filesystem::path& program) const;
+  /// What a runner has to know.
+  RunnerSettings runner_settings() const;
 
  private:
   AgentWorld(const SandboxConfig& config, const HostFacts& host);
   Result<void, std::string> lay_files(const LayWork& work);
   std::vector<Mount> mounts(const std::filesystem::path& program) const;
-  std::filesystem::path host_work() const { return directory_ / "work"; }
-  std::filesystem::path host_temporary() const { return directory_ / "tmp"; }
+  Result<void, std::string> show_in_pod() const;
+  std::filesystem::path host_work() const {
+    return config_.pod ? config_.pod->work : directory_ / "work";
+  }
+  std::filesystem::path host_temporary() const {
+    return config_.pod ? std::filesystem::path("/tmp") : directory_ / "tmp";
+  }
 
   const SandboxConfig& config_;
   const HostFacts& host_;

@@ -37,6 +37,12 @@ void read_toolchain(Fields fields, Toolchain& out) {
   fields.finish();
 }
 
+void read_pod(Fields fields, PodPlaces& out) {
+  out.shared = fields.text("shared_directory", out.shared.string());
+  out.work = fields.text("work_directory", out.work.string());
+  fields.finish();
+}
+
 void read_own(Fields& fields, SandboxConfig& out) {
   fields.require("root_directory", "a directory of its own");
   fields.require("object_cache_directory", "where compiled objects are kept");
@@ -48,6 +54,8 @@ void read_own(Fields& fields, SandboxConfig& out) {
   out.root_directory = fields.text("root_directory", "");
   out.object_cache_directory = fields.text("object_cache_directory", "");
   out.header_cache_directory = fields.text("header_cache_directory", "");
+  out.installed_header_directory =
+      fields.text("installed_header_directory", out.installed_header_directory.string());
   out.template_directory = fields.text("template_directory", out.template_directory.string());
   read_toolchain(fields.object("toolchain"), out.toolchain);
   out.agent_uid = uid_field(fields, "agent_uid");
@@ -58,6 +66,15 @@ void read_own(Fields& fields, SandboxConfig& out) {
   out.allow_reduced = fields.boolean("allow_reduced", false);
   out.compile_slots = static_cast<unsigned>(fields.integer("compile_slots", 0, 0, 4096));
   read_limits(fields.object("limits"), out);
+  if (const auto* list = fields.raw("must_not_reach")) {
+    if (!list->is_array()) fields.complain("must_not_reach", "must be a list of IP:port");
+    for (const auto& one : *list)
+      if (one.is_string())
+        out.must_not_reach.push_back(one.get<std::string>());
+      else
+        fields.complain("must_not_reach", "must hold texts only");
+  }
+  if (fields.has("pod")) read_pod(fields.object("pod"), out.pod.emplace());
 }
 
 }  // namespace
@@ -65,7 +82,9 @@ void read_own(Fields& fields, SandboxConfig& out) {
 Result<SandboxConfig, ConfigError> read_sandbox_config(const std::filesystem::path& file,
                                                        const std::filesystem::path& program) {
   SandboxConfig out;
-  out.template_directory = program.parent_path().parent_path() / "share/swage/sandbox/template";
+  const auto share = program.parent_path().parent_path() / "share/swage/sandbox";
+  out.template_directory = share / "template";
+  out.installed_header_directory = share / "headers";
   auto process = read_process_config(file, [&](Fields& fields) { read_own(fields, out); });
   if (!process) return tl::unexpected(process.error());
   out.process = std::move(*process);

@@ -11,6 +11,7 @@
 
 #include "common/asio/gate.hpp"
 #include "common/base/digest.hpp"
+#include "common/base/json_text.hpp"
 #include "sandbox/adapters/frame_socket.hpp"
 #include "sandbox/adapters/rooted_files.hpp"
 #include "sandbox/adapters/shell_jobs.hpp"
@@ -146,18 +147,17 @@ Task<> report_failure(FrameSocket& socket, std::string why) {
 
 std::string to_json_text(const RunnerSettings& settings) {
   const auto& limits = settings.limits;
-  return json{{"socket", settings.socket},
-              {"uid", settings.uid ? json(*settings.uid) : json()},
-              {"work", settings.roots.work},
-              {"temporary", settings.roots.temporary},
-              {"sandbox_socket", settings.sandbox_socket},
-              {"tool_path", settings.tool_path},
-              {"data_bytes", limits.data_bytes},
-              {"file_bytes", limits.file_bytes},
-              {"processes", limits.processes},
-              {"cpu_seconds", limits.cpu_seconds},
-              {"open_files", limits.open_files}}
-      .dump();
+  return json_text(json{{"socket", settings.socket},
+                        {"uid", settings.uid ? json(*settings.uid) : json()},
+                        {"work", settings.roots.work},
+                        {"temporary", settings.roots.temporary},
+                        {"sandbox_socket", settings.sandbox_socket},
+                        {"tool_path", settings.tool_path},
+                        {"data_bytes", limits.data_bytes},
+                        {"file_bytes", limits.file_bytes},
+                        {"processes", limits.processes},
+                        {"cpu_seconds", limits.cpu_seconds},
+                        {"open_files", limits.open_files}});
 }
 
 Result<RunnerSettings, std::string> runner_settings_from(const std::string& text) {

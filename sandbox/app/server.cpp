@@ -6,6 +6,8 @@
 #include "common/asio/event.hpp"
 #include "common/log/log.hpp"
 #include "sandbox/adapters/gxx_compile_service.hpp"
+#include "sandbox/adapters/network_probe.hpp"
+#include "sandbox/adapters/runner_meeting.hpp"
 #include "sandbox/adapters/sandbox_service.hpp"
 #include "sandbox/app/session.hpp"
 
@@ -14,7 +16,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kMissing = 69, kNotWritable = 74;
+constexpr int kMissing = 69, kNotWritable = 74, kNotIsolated = 77;
+constexpr auto kConnectWithin = std::chrono::seconds(1);
 constexpr uid_t kAgentUid = 64006;
 constexpr auto kAfterWallClock = std::chrono::seconds(2400);  // so that the last score fits
 constexpr auto kShutdownGrace = std::chrono::milliseconds(500);
@@ -85,10 +88,23 @@ CompileSettings compile_settings(const SandboxConfig& config) {
   out.toolchain = config.toolchain;
   out.cache_directory = config.object_cache_directory;
   out.header_directory = config.header_cache_directory;
+  out.installed_header_directory = config.installed_header_directory;
   out.scratch_directory = config.root_directory / "scratch";
   out.compile_uid = config.compile_uid.value_or(kCompileUid);
-  out.allow_reduced = config.allow_reduced;
+  // In a pod the container around us is the compiler's.
+  out.allow_reduced = config.allow_reduced || config.pod;
   out.slots = config.compile_slots;
+  return out;
+}
+
+/// What of the template is compiled.
+Result<std::vector<WorkFile>, std::string> bundled_files(const fs::path& work_template) {
+  std::vector<WorkFile> out;
+  for (const auto* name : {"binding.cpp", "binding_registry.h"}) {
+    auto content = read_file(work_template / name);
+    if (!content) return tl::unexpected(content.error().message);
+    out.push_back({name, 0444, std::move(*content)});
+  }
   return out;
 }
 
@@ -100,21 +116,58 @@ void remove_stale_socket(const std::string& listen) {
 
 }  // namespace
 
+Task<int> make_installed_headers(asio::any_io_executor strand, Toolchain toolchain,
+                                 fs::path work_template, fs::path out, StopSource& stop) {
+  auto files = bundled_files(work_template);
+  if (!files) co_return fail(kMissing, files.error());
+  const auto scratch = out / "scratch";
+  CompileSettings settings;
+  settings.toolchain = std::move(toolchain);
+  settings.cache_directory = scratch / "cache";
+  settings.header_directory = out;
+  settings.scratch_directory = scratch;
+  settings.compile_uid = kCompileUid;
+  settings.allow_reduced = true;  // it compiles torch's headers and our own code
+  const auto clock = make_steady_clock();
+  const auto made = co_await make_headers(strand, *clock, probe_host(), std::move(settings),
+                                          std::move(*files), stop);
+  std::error_code ignored;
+  fs::remove_all(scratch, ignored);
+  if (made) co_return 0;
+  co_return fail(made.error().code == CompileErrc::no_space ? kNotWritable : kMissing,
+                 made.error().message);
+}
+
 Task<int> serve(asio::any_io_executor strand, SandboxConfig config, fs::path program,
                 StopSource& stop) {
-  const auto host = probe_host(config.bubblewrap);
+  const auto host = config.pod ? pod_host() : probe_host(config.bubblewrap);
   if (host.root && !config.agent_uid) config.agent_uid = kAgentUid;
-  if (!host.containers && !config.allow_reduced) co_return fail(kMissing, host.container_problem);
+  if (!host.containers && !host.pod && !config.allow_reduced)
+    co_return fail(kMissing, host.container_problem);
   if (!host.full()) {
     std::string missing;
     for (const auto& layer : host.missing) missing += (missing.empty() ? "" : ", ") + layer;
     log_warning("isolation is reduced", {{"missing", missing}});
   }
+  if (const auto reached = co_await first_reachable(config.must_not_reach, kConnectWithin))
+    co_return fail(
+        kNotIsolated,
+        *reached +
+            " can be reached from here, so an agent could too: let the cluster's network "
+            "plugin enforce NetworkPolicy, or set sandbox.requireNetworkPolicy to false");
   if (const auto ready = prepare_root(config.root_directory); !ready)
     co_return fail(kNotWritable, ready.error());
   const auto clock = make_steady_clock();
   const auto compiler = make_gxx_compile_service(strand, *clock, host, compile_settings(config));
-  Handler handler({strand, *clock, config, host, *compiler, std::move(program)}, stop);
+  FrameSocket::Socket runner(strand);
+  if (config.pod) {
+    const auto met = co_await meet_runner(runner, config.pod->shared, stop);
+    if (!met && stop.stopping()) co_return 0;
+    if (!met) co_return fail(kNotWritable, met.error());
+  }
+  Handler handler(
+      {strand, *clock, config, host, *compiler, std::move(program), config.pod ? &runner : nullptr},
+      stop);
   StopSource gate_stop;
   Gate gate(strand, gate_stop);
   const auto service =

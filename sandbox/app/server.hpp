@@ -13,4 +13,11 @@ namespace swage::sandbox {
 Task<int> serve(asio::any_io_executor strand, SandboxConfig config, std::filesystem::path program,
                 StopSource& stop);
 
+/// `swage-sandboxd headers`: makes in `out` what compile services need of a toolchain and the
+/// template of work directories alone (field installed_header_directory), and returns the process's
+/// exit code.
+Task<int> make_installed_headers(asio::any_io_executor strand, Toolchain toolchain,
+                                 std::filesystem::path work_template, std::filesystem::path out,
+                                 StopSource& stop);
+
 }  // namespace swage::sandbox

@@ -112,13 +112,23 @@ Result<void, std::string> Session::lay(const LayWork& work) {
   auto desk = AgentDesk::open(world_.strand, agent_->desk_socket());
   if (!desk) return tl::unexpected(desk.error());
   desk_ = std::move(*desk);
+  if (auto started = start_container(); !started) return started;
+  std::ignore = tasks_.spawn("runner", read_runner());
+  std::ignore = tasks_.spawn("container", watch_container());
+  std::ignore = tasks_.spawn("desk", run_desk());
+  return {};
+}
+
+Result<void, std::string> Session::start_container() {
+  if (world_.runner != nullptr) {
+    container_ = AgentContainer::in_pod(world_.strand, std::move(*world_.runner),
+                                        to_json_text(agent_->runner_settings()));
+    return {};
+  }
   auto container =
       AgentContainer::start(world_.strand, world_.host, agent_->container(world_.program));
   if (!container) return tl::unexpected(container.error());
   container_ = std::move(*container);
-  std::ignore = tasks_.spawn("runner", read_runner());
-  std::ignore = tasks_.spawn("container", watch_container());
-  std::ignore = tasks_.spawn("desk", run_desk());
   return {};
 }
 
@@ -159,6 +169,7 @@ Task<> Session::read_runner() {
     }
     if (stop_.stopping()) break;
   }
+  container_->stream_ended();
 }
 
 Task<> Session::watch_container() {

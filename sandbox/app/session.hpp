@@ -28,7 +28,8 @@ struct SessionWorld {
   const SandboxConfig& config;
   const HostFacts& host;
   CompileService& compiler;
-  std::filesystem::path program;  ///< this binary, for the runner
+  std::filesystem::path program;          ///< this binary, for the runner
+  FrameSocket::Socket* runner = nullptr;  ///< that of the pod's other container; null: start one
 };
 
 /// One trajectory's time in the sandbox:
@@ -67,6 +68,7 @@ class Session {
 
   Result<void, std::string> handle(SessionDown message);
   Result<void, std::string> lay(const LayWork& work);
+  Result<void, std::string> start_container();
   void cancel(std::uint64_t id);
   Task<> run_tool(ToolCall call);
   Task<> wait_for_tool(std::uint64_t id, Duration limit);

@@ -159,11 +159,15 @@ ToolAnswer ShellTools::bash_output(const json& arguments) {
   const auto id = arguments.at("bash_id").get<std::string>();
   const auto found = background_.find(id);
   if (found == background_.end()) return {false, unknown_id(id)};
+  const auto filter = arguments.value("filter", "");
+  if (!is_filter(filter))  // before anything is taken: the next call may still see it
+    return {false,
+            "The filter is not a valid regular expression; nothing was read. Mend it or "
+            "leave it out."};
   auto& job = *found->second;
   if (job.status) ShellJobs::drain(job);
   auto output = job.output.take();
-  if (arguments.contains("filter"))
-    output = filter_lines(output, arguments.at("filter").get<std::string>());
+  if (!filter.empty()) output = filter_lines(output, filter);
   if (!output.empty() && !output.ends_with('\n')) output += '\n';
   return {true,
           output + "[" + (job.status ? "ended, " + describe_end(*job.status) : "running") + "]"};

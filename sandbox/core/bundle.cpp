@@ -85,4 +85,10 @@ Result<void, std::string> check_bundle_files(const std::vector<WorkFile>& files)
   return {};
 }
 
+Result<void, std::string> check_bundle_library(std::string_view library) {
+  if (library.size() > kMaxLibraryBytes)
+    return tl::unexpected(std::string("the library is larger than 11 MiB; make it smaller"));
+  return {};
+}
+
 }  // namespace swage::sandbox

@@ -38,12 +38,31 @@ std::vector<std::string> binding_flags() {
   return flags;
 }
 
-bool is_source(const WorkFile& file) {
+/// The target is the one GPU that is supported; fast maths is what the precision rule's floors
+/// allow.
+std::vector<std::string> cuda_argv() {
+  return {text(kCudaPlace) + "/bin/nvcc",
+          "-std=c++17",
+          "-O3",
+          "--use_fast_math",
+          "-gencode",
+          "arch=compute_90a,code=sm_90a",
+          "-ccbin",
+          "g++",
+          "-Xcompiler",
+          "-fPIC",
+          "-cudart",
+          "shared"};
+}
+
+bool is_cuda(const WorkFile& file) { return file.path.ends_with(".cu"); }
+
+bool is_source(const WorkFile& file, bool cuda) {
   const auto slash = file.path.find('/');
   const bool placed =
       slash == std::string::npos ||
       (file.path.starts_with("kernels/") && file.path.find('/', slash + 1) == std::string::npos);
-  return placed && file.path.ends_with(".cpp");
+  return placed && (file.path.ends_with(".cpp") || (cuda && is_cuda(file)));
 }
 
 bool is_binding(const WorkFile& file) {
@@ -63,13 +82,17 @@ CompileUnit make_unit(const std::vector<WorkFile>& files, const WorkFile& source
                       const std::string& cxx, const std::string& toolchain_id) {
   CompileUnit unit;
   unit.source = &source;
-  unit.kind = is_binding(source) ? CompileUnit::Kind::binding : CompileUnit::Kind::kernel;
+  unit.kind = is_binding(source) ? CompileUnit::Kind::binding
+              : is_cuda(source)  ? CompileUnit::Kind::cuda
+                                 : CompileUnit::Kind::kernel;
   unit.visible = visible_files(files, source);
   unit.argv = {cxx};
   if (unit.kind == CompileUnit::Kind::binding) {
     for (auto& flag : binding_flags()) unit.argv.push_back(std::move(flag));
     unit.argv.emplace_back("-include");
     unit.argv.push_back(text(kHeaderPlace) + "/binding.hpp");
+  } else if (unit.kind == CompileUnit::Kind::cuda) {
+    unit.argv = cuda_argv();
   } else {
     for (auto& flag : common_flags()) unit.argv.push_back(std::move(flag));
     unit.argv.emplace_back("-O3");
@@ -82,7 +105,7 @@ CompileUnit make_unit(const std::vector<WorkFile>& files, const WorkFile& source
   return unit;
 }
 
-std::vector<std::string> link_argv(const std::string& cxx, std::size_t objects) {
+std::vector<std::string> link_argv(const std::string& cxx, std::size_t objects, bool cuda) {
   std::vector<std::string> argv{cxx,
                                 "-shared",
                                 "-fopenmp",
@@ -94,7 +117,7 @@ std::vector<std::string> link_argv(const std::string& cxx, std::size_t objects) 
     argv.push_back(text(kSourcePlace) + "/" + std::to_string(i) + ".o");
   argv.emplace_back("-Wl,--no-as-needed");
   argv.push_back("-L" + text(kStubPlace));
-  for (const auto& library : torch_libraries()) argv.push_back("-l" + library);
+  for (const auto& file : stub_files(cuda)) argv.push_back("-l:" + file);
   return argv;
 }
 
@@ -105,29 +128,43 @@ const std::vector<std::string>& torch_libraries() {
   return kNames;
 }
 
+std::vector<std::string> stub_files(bool cuda) {
+  std::vector<std::string> out;
+  for (const auto& library : torch_libraries()) out.push_back("lib" + library + ".so");
+  if (cuda) out.push_back(text(kCudaRuntime));
+  return out;
+}
+
 Result<CompilePlan, std::string> plan_compilation(const std::vector<WorkFile>& files,
                                                   const std::string& cxx,
-                                                  const std::string& toolchain_id) {
+                                                  const std::string& toolchain_id, bool cuda) {
   CompilePlan plan;
   std::vector<const WorkFile*> sources;
   for (const auto& file : files)
-    if (is_source(file)) sources.push_back(&file);
+    if (is_source(file, cuda)) sources.push_back(&file);
   const auto own = std::ranges::count_if(
       sources, [](const WorkFile* file) { return file->path != "binding.cpp"; });
   if (own == 0)
-    return tl::unexpected(
-        std::string("There is nothing to compile: write kernels/<name>.cpp and "
-                    "kernels/<name>_binding.cpp first."));
+    return tl::unexpected(std::string("There is nothing to compile: write kernels/<name>.") +
+                          (cuda ? "cu" : "cpp") + " and kernels/<name>_binding.cpp first.");
   std::ranges::sort(sources, {}, [](const WorkFile* file) { return std::string_view(file->path); });
   for (const auto* source : sources)
     plan.units.push_back(make_unit(files, *source, cxx, toolchain_id));
-  plan.link_argv = link_argv(cxx, plan.units.size());
+  plan.link_argv = link_argv(cxx, plan.units.size(), cuda);
   Sha256 hash;
   hash.update("library 1\n" + toolchain_id + "\n");
   for (const auto& argument : plan.link_argv) hash.update(argument + "\n");
   for (const auto& unit : plan.units) hash.update(unit.key + "\n");
   plan.library_key = hash.hex();
   return plan;
+}
+
+std::vector<CompileUnit> template_units(const std::vector<WorkFile>& files, const std::string& cxx,
+                                        const std::string& toolchain_id) {
+  std::vector<CompileUnit> out;
+  for (const auto& file : files)
+    if (is_source(file, false)) out.push_back(make_unit(files, file, cxx, toolchain_id));
+  return out;
 }
 
 std::vector<std::string> precompile_argv(const std::string& cxx) {
@@ -140,8 +177,7 @@ std::vector<std::string> precompile_argv(const std::string& cxx) {
   return argv;
 }
 
-std::vector<std::string> stub_argv(const std::string& cxx, const std::string& library) {
-  const auto file = "lib" + library + ".so";
+std::vector<std::string> stub_argv(const std::string& cxx, const std::string& file) {
   return {cxx,
           "-shared",
           "-x",

@@ -18,6 +18,7 @@ inline constexpr std::string_view kTorchPlace = "/toolchain/torch";
 inline constexpr std::string_view kPythonPlace = "/toolchain/python";
 inline constexpr std::string_view kHeaderPlace = "/toolchain/pch";
 inline constexpr std::string_view kStubPlace = "/toolchain/stubs";
+inline constexpr std::string_view kCudaPlace = "/toolchain/cuda";
 
 /// What is precompiled for bindings.
 inline constexpr std::string_view kBindingHeader =
@@ -25,10 +26,16 @@ inline constexpr std::string_view kBindingHeader =
 
 /// The torch libraries that a module needs by name when it is loaded.
 const std::vector<std::string>& torch_libraries();
+/// What a module with CUDA kernels needs beside them: the runtime that torch brings.
+inline constexpr std::string_view kCudaRuntime = "libcudart.so.13";
 
 /// One translation unit.
 struct CompileUnit {
-  enum class Kind { kernel, binding } kind = Kind::kernel;
+  enum class Kind {
+    kernel,   ///< C++
+    binding,  ///< C++ that sees torch
+    cuda,     ///< for nvcc
+  } kind = Kind::kernel;
   const WorkFile* source = nullptr;
   std::vector<const WorkFile*> visible;  ///< sorted by path, source included
   std::vector<std::string> argv;         ///< inside the container; argv[0] is the compiler
@@ -42,16 +49,25 @@ struct CompilePlan {
 };
 
 /// Which files are compiled, how, and under which keys. toolchain_id names compiler, torch and
-/// Python versions. The plan points into `files`. Error: a sentence, e.g. that there is no source.
+/// Python versions. `cuda`: there is nvcc, and *.cu are sources too. The plan points into `files`.
+/// Error: a sentence, e.g. that there is no source.
 Result<CompilePlan, std::string> plan_compilation(const std::vector<WorkFile>& files,
                                                   const std::string& cxx,
-                                                  const std::string& toolchain_id);
+                                                  const std::string& toolchain_id,
+                                                  bool cuda = false);
+
+/// The units that are alike in every work directory: those of the template's own files. Points into
+/// `files`.
+std::vector<CompileUnit> template_units(const std::vector<WorkFile>& files, const std::string& cxx,
+                                        const std::string& toolchain_id);
 
 /// Makes the precompiled header of bindings out of <kHeaderPlace>/binding.hpp.
 std::vector<std::string> precompile_argv(const std::string& cxx);
 
-/// Makes an empty library that bears a torch library's name, out of /src/empty.c.
-std::vector<std::string> stub_argv(const std::string& cxx, const std::string& library);
+/// Files of the empty libraries that modules are linked against.
+std::vector<std::string> stub_files(bool cuda);
+/// Makes the empty library <file>, which bears that name, out of /src/empty.c.
+std::vector<std::string> stub_argv(const std::string& cxx, const std::string& file);
 
 /// Compiler output as an agent should see it: `/src/` gone from paths, valid UTF-8, at most 64 KiB.
 std::string tidy_diagnostics(std::string_view text);

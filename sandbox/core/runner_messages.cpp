@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "common/base/json_text.hpp"
 #include "sandbox/core/base64.hpp"
 
 namespace swage::sandbox {
@@ -33,7 +34,7 @@ json to_json(const FilesCollected& m) {
 
 template <class Variant>
 std::string encode_any(const Variant& message) {
-  return std::visit([](const auto& m) { return to_json(m).dump(); }, message);
+  return std::visit([](const auto& m) { return json_text(to_json(m)); }, message);
 }
 
 WorkFile file_from(const json& value) {

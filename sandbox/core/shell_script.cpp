@@ -8,6 +8,8 @@
 #include <optional>
 #include <utility>
 
+#include "common/base/check.hpp"
+
 namespace swage::sandbox {
 namespace {
 
@@ -47,8 +49,8 @@ class LineExpression {
     int error = 0;
     PCRE2_SIZE where = 0;
     LineExpression out;
-    out.code_.reset(pcre2_compile(reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(), PCRE2_UTF,
-                                  &error, &where, nullptr));
+    out.code_.reset(pcre2_compile(reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(),
+                                  PCRE2_UTF | PCRE2_MATCH_INVALID_UTF, &error, &where, nullptr));
     if (!out.code_) return std::nullopt;
     out.match_.reset(pcre2_match_data_create_from_pattern(out.code_.get(), nullptr));
     return out;
@@ -97,9 +99,11 @@ ShellAnswer shell_cancelled(std::string output) {
   return {false, with_note(std::move(output), "cancelled")};
 }
 
+bool is_filter(const std::string& text) { return LineExpression::compile(text).has_value(); }
+
 std::string filter_lines(std::string_view output, const std::string& filter) {
   const auto expression = LineExpression::compile(filter);
-  if (!expression) return "(The filter is not a valid regular expression; nothing is shown.)";
+  check(expression.has_value(), "a filter is looked at before it is used");
   std::string out;
   while (!output.empty()) {
     const auto end = output.find('\n');

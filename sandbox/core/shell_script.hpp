@@ -22,8 +22,11 @@ ShellAnswer shell_answer(std::string output, int wait_status);
 ShellAnswer shell_timeout(std::string output, unsigned timeout_ms);
 ShellAnswer shell_cancelled(std::string output);
 
-/// Lines of `output` in which the filter (Perl regular expression) matches. An expression that
-/// cannot be read matches nothing and is named in the answer.
+/// Whether `text` can be read as a Perl regular expression.
+bool is_filter(const std::string& text);
+
+/// Lines of `output` in which the filter matches; bytes that are no UTF-8 match nothing.
+/// filter: is_filter() holds.
 std::string filter_lines(std::string_view output, const std::string& filter);
 
 /// "exit code 3", "ended by signal 9".

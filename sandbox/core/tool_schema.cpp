@@ -8,6 +8,7 @@
 
 #include "common/base/check.hpp"
 #include "common/base/digest.hpp"
+#include "common/base/json_text.hpp"
 
 namespace swage::sandbox {
 namespace {
@@ -101,10 +102,10 @@ Problem check_number(const json& schema, const json& value, const std::string& w
       value.is_number_unsigned() && value.get<std::uint64_t>() > std::uint64_t{INT64_MAX};
   if (schema.contains("minimum") && !huge &&
       value.get<std::int64_t>() < schema.at("minimum").get<std::int64_t>())
-    return where + " must be at least " + schema.at("minimum").dump() + ".";
+    return where + " must be at least " + json_text(schema.at("minimum")) + ".";
   if (schema.contains("maximum") &&
       (huge || value.get<std::int64_t>() > schema.at("maximum").get<std::int64_t>()))
-    return where + " must be at most " + schema.at("maximum").dump() + ".";
+    return where + " must be at most " + json_text(schema.at("maximum")) + ".";
   if (huge) return where + " is too large.";
   return std::nullopt;
 }
@@ -176,7 +177,7 @@ Result<std::string, std::string> validate_tool_call(std::string_view name,
   if (!value.is_object()) return tl::unexpected(who + ": the arguments must be one JSON object.");
   if (auto problem = check_value(*schema, value, who)) return tl::unexpected(std::move(*problem));
   drop_defaults(*schema, value);
-  return value.dump();
+  return json_text(value);
 }
 
 std::string tool_call_digest(std::string_view name, std::string_view canonical_arguments) {

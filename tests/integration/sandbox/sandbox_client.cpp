@@ -85,6 +85,7 @@ TemporaryDirectory::~TemporaryDirectory() {
 SandboxUnderTest::SandboxUnderTest(const std::function<void(json&)>& change) {
   auto config = configuration(directory_.path());
   if (change) change(config);
+  if (config.contains("pod")) work_ = config["pod"]["work_directory"].get<std::string>();
   const auto file = directory_.path() / "config.json";
   std::ofstream(file) << config.dump(1);
   std::vector<std::string> argv{program(), "serve", "--config", file.string()};
@@ -148,7 +149,7 @@ bool SandboxUnderTest::lay(bool profile_scores, const std::function<void(v1::Tas
   down.mutable_lay()->set_profile_scores(profile_scores);
   send(down);
   v1::SessionUp up;
-  return read(&up) && up.has_laid() && up.laid().work_directory() == "/workspace/task";
+  return read(&up) && up.has_laid() && up.laid().work_directory() == work_;
 }
 
 void SandboxUnderTest::begin(bool profile_scores) {

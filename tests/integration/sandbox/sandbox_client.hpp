@@ -66,6 +66,7 @@ class SandboxUnderTest {
  private:
   TemporaryDirectory directory_;
   pid_t pid_ = -1;
+  std::string work_ = "/workspace/task";  ///< as the agent sees it
   std::unique_ptr<v1::Sandbox::Stub> stub_;
   std::unique_ptr<grpc::ClientContext> context_;
   std::unique_ptr<grpc::ClientReaderWriter<v1::SessionDown, v1::SessionUp>> stream_;

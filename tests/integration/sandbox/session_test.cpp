@@ -154,5 +154,43 @@ TEST(Sandboxd, ARunnerThatIsKilledLosesTheSession) {
   EXPECT_THAT(status.error_message(), HasSubstr("container ended"));
 }
 
+/// A TCP port of this machine; nobody listens on it any more once the object is gone.
+class Port {
+ public:
+  Port() : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof address;
+    EXPECT_EQ(::bind(socket_, reinterpret_cast<sockaddr*>(&address), size), 0);
+    EXPECT_EQ(::listen(socket_, 1), 0);
+    EXPECT_EQ(::getsockname(socket_, reinterpret_cast<sockaddr*>(&address), &size), 0);
+    name_ = "127.0.0.1:" + std::to_string(ntohs(address.sin_port));
+  }
+  ~Port() { ::close(socket_); }
+  Port(const Port&) = delete;
+  Port& operator=(const Port&) = delete;
+  const std::string& name() const { return name_; }
+
+ private:
+  int socket_;
+  std::string name_;
+};
+
+TEST(Sandboxd, ServesNobodyWhereItReachesWhatNoAgentMay) {
+  std::string closed;
+  {
+    const Port open;
+    closed = open.name();
+    SandboxUnderTest sandbox([&](nlohmann::json& config) {
+      config["must_not_reach"] = {"not an address", open.name()};
+    });
+    EXPECT_THAT(sandbox.log(), HasSubstr(open.name() + " can be reached from here"));
+    EXPECT_EQ(WEXITSTATUS(sandbox.stop()), 77);
+  }
+  SandboxUnderTest sandbox([&](nlohmann::json& config) { config["must_not_reach"] = {closed}; });
+  EXPECT_TRUE(sandbox.hello("abc-agentic-1-1").ok());
+}
+
 }  // namespace
 }  // namespace swage::sandbox

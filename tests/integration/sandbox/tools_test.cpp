@@ -70,6 +70,7 @@ TEST_F(Tools, ABackgroundCommandIsReadInPartsAndKilled) {
   const auto output = [&](const char* filter) {
     return sandbox_.call("BashOutput", {{"bash_id", "bash_1"}, {"filter", filter}}).text();
   };
+  EXPECT_THAT(output("("), HasSubstr("nothing was read"));
   EXPECT_TRUE(eventually([&] { return output("one") == "one\n[running]"; }));
   EXPECT_EQ(output(""), "[running]");  // only what is new
   sandbox_.bash("touch go");

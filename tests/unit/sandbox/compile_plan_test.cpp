@@ -45,6 +45,28 @@ TEST(CompilePlan, BindingsSeeTorchAndKernelsDoNot) {
   EXPECT_THAT(made.units[2].argv, Contains("-include"));
 }
 
+TEST(CompilePlan, TheTemplatesUnitIsTheSameInEveryPlan) {
+  const auto files = work();
+  const std::vector<WorkFile> pristine{files[0], files[1]};
+  const auto usual = template_units(pristine, "/usr/bin/g++", "t");
+  ASSERT_EQ(usual.size(), 1U);
+  EXPECT_EQ(usual[0].key, plan(files).units[0].key);
+  EXPECT_NE(template_units(pristine, "/usr/bin/g++", "other")[0].key, usual[0].key);
+}
+
+TEST(CompilePlan, CudaSourcesGoToNvccWhereThereIsOne) {
+  auto files = work();
+  files[2] = {"kernels/a.cu", 0644, "__global__ void a() {}\n"};
+  const auto made = plan_compilation(files, "/usr/bin/g++", "t", true).value();
+  ASSERT_EQ(made.units.size(), 3U);
+  EXPECT_EQ(made.units[1].kind, CompileUnit::Kind::cuda);
+  EXPECT_THAT(made.units[1].argv, Contains("arch=compute_90a,code=sm_90a"));
+  EXPECT_THAT(made.link_argv, Contains("-l:libcudart.so.13"));
+  const auto without = plan(files);
+  EXPECT_EQ(without.units.size(), 2U);
+  EXPECT_THAT(without.link_argv, Not(Contains("-l:libcudart.so.13")));
+}
+
 TEST(CompilePlan, AChangedKernelLeavesTheBindingsObjectsInTheCache) {
   const auto before_files = work();
   auto after_files = work();
