@@ -5,6 +5,7 @@
 
 #include "cli/app/find_system.hpp"
 #include "cli/app/run_command.hpp"
+#include "common/base/exit_code.hpp"
 #include "common/base/result.hpp"
 
 namespace swage::cli {
@@ -18,7 +19,7 @@ struct ChosenOut {
 
 /// Why there is none, and the exit code: 64, or 74 where nothing can be written.
 struct OutRefusal {
-  int code = 64;
+  int code = exit_code::kBadInput;
   std::string message;
 };
 

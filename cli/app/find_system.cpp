@@ -1,8 +1,8 @@
 #include "cli/app/find_system.hpp"
 
 #include <signal.h>
+#include <unistd.h>
 
-#include <ctime>
 #include <nlohmann/json.hpp>
 
 #include "common/base/files.hpp"
@@ -64,6 +64,7 @@ Result<LocalRun, std::string> read_local_run(const fs::path& out) {
   run.out = out;
   run.run = json.value("run", "");
   run.run_uid = json.value("run_uid", "");
+  run.tokenizer = json.value("tokenizer", "");
   run.pid = json.value("pid", 0);
   run.state = json.value("state", "");
   const bool ended = run.state == "succeeded" || run.state == "failed" || run.state == "stopped";
@@ -91,13 +92,15 @@ Result<HttpTarget, std::string> find_server(const Where& where) {
   return run->http;
 }
 
-fs::path new_out(const Where& where, const std::string& file) {
+Start Start::now() { return {std::time(nullptr), static_cast<int>(::getpid())}; }
+
+fs::path new_out(const Where& where, const std::string& file, Start start) {
   char stamp[32];
-  const auto now = std::time(nullptr);
   std::tm parts{};
-  ::gmtime_r(&now, &parts);
+  ::gmtime_r(&start.at, &parts);
   std::strftime(stamp, sizeof stamp, "%Y%m%d-%H%M%S", &parts);
-  return where.state / (fs::path(file).stem().string() + "-" + stamp);
+  return where.state /
+         (fs::path(file).stem().string() + "-" + stamp + "-" + std::to_string(start.process));
 }
 
 fs::path binary_directory() { return fs::read_symlink("/proc/self/exe").parent_path(); }

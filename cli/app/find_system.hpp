@@ -1,5 +1,6 @@
 #pragma once
 
+#include <ctime>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -21,6 +22,7 @@ struct LocalRun {
   std::filesystem::path out;
   std::string run, run_uid;
   HttpTarget http;
+  std::filesystem::path tokenizer;  ///< of the run's model
   int pid = 0;
   std::string state;   ///< starting to ended, as run.json says; `died`: ended without saying so
   bool alive = false;  ///< its controller still runs
@@ -38,8 +40,15 @@ Result<LocalRun, std::string> read_local_run(const std::filesystem::path& out);
 /// The HTTP API to talk to (wire.md section 3, in order). Errors: none was found, with what to do.
 Result<HttpTarget, std::string> find_server(const Where& where);
 
+/// Who starts a run, and when: two starts in one second are two processes.
+struct Start {
+  std::time_t at;
+  int process;
+  static Start now();
+};
+
 /// Where a new local run lies when the user names no directory.
-std::filesystem::path new_out(const Where& where, const std::string& file);
+std::filesystem::path new_out(const Where& where, const std::string& file, Start start);
 
 /// The folder of this program, and share/swage beside it.
 std::filesystem::path binary_directory();

@@ -14,7 +14,9 @@
 #include "common/asio/clock.hpp"
 #include "common/asio/root.hpp"
 #include "common/base/digest.hpp"
+#include "common/base/exit_code.hpp"
 #include "common/base/files.hpp"
+#include "common/base/json_text.hpp"
 #include "gpu_pool/worker/adapters/judge_runner.hpp"
 #include "gpu_pool/worker/app/local_judge.hpp"
 #include "sandbox/adapters/gxx_compile_service.hpp"
@@ -24,8 +26,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kBadArguments = 64;
-constexpr int kMissing = 69;
 constexpr std::uint32_t kFewestRounds = 6;  // fewer give no interval
 constexpr std::uint32_t kMostRounds = 1000;
 
@@ -52,14 +52,23 @@ worker::JudgeRunnerSettings runner_settings(const JudgeOptions& options, const f
   settings.cache_directory = cache_directory() / "gpu-worker";
   settings.verdict_key = random_bytes(32);  // nobody checks the signature of a manual verdict
   settings.seed = options.seed;
-  worker::choose_cores(settings);
+  worker::choose_cores(settings, options.device);
   return settings;
 }
 
-sandbox::CompileSettings compile_settings(const fs::path& venv) {
+/// The toolkit of the Python environment, else of the machine; empty: none.
+fs::path cuda_toolkit(const fs::path& venv) {
+  const fs::path in_environment = torch_directory(venv).parent_path() / "nvidia" / "cu13";
+  for (const auto& folder : {in_environment, fs::path("/usr/local/cuda"), fs::path("/opt/cuda")})
+    if (fs::exists(folder / "bin" / "nvcc")) return fs::canonical(folder);
+  return {};
+}
+
+sandbox::CompileSettings compile_settings(const JudgeOptions& options, const fs::path& venv) {
   sandbox::CompileSettings settings;
   settings.toolchain.torch_directory = torch_directory(venv);
   settings.toolchain.python = venv / "bin" / "python";
+  if (options.device == "cuda") settings.toolchain.cuda_directory = cuda_toolkit(venv);
   settings.cache_directory = cache_directory() / "objects";
   settings.scratch_directory = cache_directory() / "scratch";
   settings.compile_uid = sandbox::kCompileUid;
@@ -84,6 +93,7 @@ worker::LocalSolution solution_of(const JudgeOptions& options) {
   out.pristine = share_directory() / "sandbox" / "template";
   out.mode = *mode_of(options.mode);
   out.precision = options.precision;
+  out.device = options.device;
   // Who gives a time but no number wants as much certainty as the time allows.
   out.one_machine = options.rounds == "quick" || (options.rounds.empty() && options.budget_s == 0);
   out.rounds = number_of_rounds(options.rounds);
@@ -101,8 +111,7 @@ void show_progress(const judge::Progress& progress) {
 }
 
 void print_json(const nlohmann::json& record, bool one_of_many) {
-  using Handler = nlohmann::json::error_handler_t;
-  std::printf("%s\n", record.dump(one_of_many ? -1 : 2, ' ', false, Handler::replace).c_str());
+  std::printf("%s\n", json_text(record, one_of_many ? -1 : 2).c_str());
 }
 
 void print(const JudgeOptions& options, nlohmann::json verdict, const std::string& diagnostics) {
@@ -128,9 +137,9 @@ Task<int> judge_once(asio::any_io_executor strand, StopSource& stop, JudgeOption
   const fs::path venv = cache_directory() / "venv";
   const auto clock = make_steady_clock();
   auto compiler = sandbox::make_gxx_compile_service(strand, *clock, sandbox::probe_host(),
-                                                    compile_settings(venv));
+                                                    compile_settings(options, venv));
   auto runner = co_await worker::start_judge_runner(strand, runner_settings(options, venv), stop);
-  if (!runner) co_return complain(kMissing, runner.error());
+  if (!runner) co_return complain(exit_code::kMissing, runner.error());
   const auto report = options.json ? [](judge::Progress) {}
                                    : +[](judge::Progress progress) { show_progress(progress); };
   int code = 0;
@@ -159,7 +168,9 @@ void add_judge_options(CLI::App& command, JudgeOptions& options) {
   command.add_option(
       "--solution", options.solution,
       "folder with model_new.py and kernels/, or one file whose ModelNew uses load_inline");
-  command.add_option("--device", options.device, "cpu")->capture_default_str();
+  command.add_option("--device", options.device, "cpu or cuda")
+      ->check(CLI::IsMember({"cpu", "cuda"}))
+      ->capture_default_str();
   command.add_option("--mode", options.mode, "verify, profile or score")->capture_default_str();
   command.add_option("--rounds", options.rounds,
                      "quick (12, the default), full (30 to 120), or a number from 6 to 1000");
@@ -213,22 +224,25 @@ std::string contradiction(const JudgeOptions& options) {
 }  // namespace
 
 int judge_command(const JudgeOptions& options) {
-  if (!mode_of(options.mode)) return complain(kBadArguments, "--mode is verify, profile or score");
-  if (const auto why = contradiction(options); !why.empty()) return complain(kBadArguments, why);
-  if (options.device != "cpu")
-    return complain(kMissing, "--device " + options.device + " is not built: this judge knows cpu");
+  if (!mode_of(options.mode))
+    return complain(exit_code::kBadInput, "--mode is verify, profile or score");
+  if (const auto why = contradiction(options); !why.empty())
+    return complain(exit_code::kBadInput, why);
+  if (options.device == "cuda" && cuda_toolkit(cache_directory() / "venv").empty())
+    return complain(exit_code::kMissing, "there is no nvcc: run `make setup-gpu`");
   if (!options.seed.empty() && from_hex(options.seed).size() != 32)
-    return complain(kBadArguments, "--seed is 64 hex digits");
+    return complain(exit_code::kBadInput, "--seed is 64 hex digits");
   if (!fs::is_regular_file(options.task))
-    return complain(kBadArguments, "no such file: " + options.task);
+    return complain(exit_code::kBadInput, "no such file: " + options.task);
   const bool given = options.reference_only || fs::is_directory(options.solution) ||
                      fs::is_regular_file(options.solution);
-  if (!given) return complain(kBadArguments, "no such file or folder: " + options.solution);
+  if (!given) return complain(exit_code::kBadInput, "no such file or folder: " + options.solution);
   if (!options.reference_only && fs::is_directory(options.solution) &&
       !fs::is_regular_file(fs::path(options.solution) / "model_new.py"))
-    return complain(kBadArguments, options.solution +
-                                       " has no model_new.py: it holds class ModelNew, beside "
-                                       "kernels/ with the sources");
+    return complain(exit_code::kBadInput,
+                    options.solution +
+                        " has no model_new.py: it holds class ModelNew, beside "
+                        "kernels/ with the sources");
   return run_root(
       [options](asio::any_io_executor strand, StopSource& stop) {
         return judge_once(std::move(strand), stop, options);

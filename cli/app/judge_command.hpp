@@ -10,7 +10,7 @@ namespace swage::cli {
 struct JudgeOptions {
   std::string task;      ///< model.py
   std::string solution;  ///< folder with model_new.py and kernels/, or one file with load_inline
-  std::string device = "cpu";
+  std::string device = "cpu";  ///< cpu, cuda
   std::string mode = "score";  ///< verify, profile, score
   std::string precision = "official";
   std::string rounds;           ///< quick: 12; full: until the intervals decide; or a number

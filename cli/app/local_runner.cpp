@@ -12,7 +12,10 @@
 #include "common/asio/clock.hpp"
 #include "common/asio/gate.hpp"
 #include "common/asio/process.hpp"
+#include "common/base/command.hpp"
+#include "common/base/exit_code.hpp"
 #include "common/base/files.hpp"
+#include "common/base/json_text.hpp"
 
 namespace swage::cli {
 namespace {
@@ -20,8 +23,6 @@ namespace {
 namespace fs = std::filesystem;
 using namespace std::chrono_literals;
 
-constexpr int kMissing = 69;
-constexpr int kNotWritable = 74;
 /// With less free space than a checkpoint takes the disk counts as full.
 constexpr std::uintmax_t kFullBelow = 64U << 20;
 constexpr std::size_t kLogShown = 4000;
@@ -37,10 +38,10 @@ void draw_plot(const fs::path& out) {
   const auto python = cache_directory() / "venv" / "bin" / "python";
   const auto script = share_directory() / "plot" / "reward_plot.py";
   if (!fs::exists(out / "steps.csv") || !fs::exists(python)) return;
-  const auto command = "'" + python.string() + "' '" + script.string() + "' '" +
-                       (out / "steps.csv").string() + "' '" + (out / "reward.png").string() +
-                       "' >/dev/null 2>&1";
-  if (std::system(command.c_str()) != 0)
+  const auto drawn = run_command({python.string(), script.string(), (out / "steps.csv").string(),
+                                  (out / "reward.png").string()},
+                                 CommandOutput::none);
+  if (drawn.exit_code != 0)
     std::fprintf(stderr,
                  "(reward.png could not be drawn: is matplotlib in the Python environment? "
                  "`make setup` installs it)\n");
@@ -61,7 +62,7 @@ Task<int> LocalRunner::run(asio::any_io_executor strand, StopSource& stop) {
   if (!started) {
     std::fprintf(stderr, "swage run: %s\n", started.error().message.c_str());
     log_.undo();
-    co_return kMissing;
+    co_return exit_code::kMissing;
   }
   auto& controller = **started;
   StopSource done;
@@ -144,7 +145,7 @@ void LocalRunner::print_record(const std::string& state, int code) {
                               {"out", out_.string()},
                               {"state", state},
                               {"exit_code", code}};
-  terminal_.print(record.dump(2) + "\n");
+  terminal_.print(json_text(record, 2) + "\n");
 }
 
 void LocalRunner::close_run() {
@@ -161,7 +162,7 @@ void LocalRunner::close_run() {
 
 /// The controller's log may lie on the very disk that is full, so this is said here too.
 void LocalRunner::say_if_disk_is_full(int code, const std::string& remedy) const {
-  if (code != kNotWritable) return;
+  if (code != exit_code::kNotWritable) return;
   std::error_code failed;
   const auto space = fs::space(out_.parent_path(), failed);
   const auto inside = fs::space(out_, failed);  // OUT may be a disk of its own

@@ -10,7 +10,9 @@
 #include "cli/core/progress.hpp"
 #include "cli/core/show_text.hpp"
 #include "cli/core/status_text.hpp"
+#include "common/base/exit_code.hpp"
 #include "common/base/files.hpp"
+#include "common/base/json_text.hpp"
 
 namespace swage::cli {
 namespace {
@@ -39,7 +41,7 @@ int ended_status(const LocalRun& run, const QueryOptions& options) {
                               {"state", run.state},
                               {whole ? "summary" : "totals", numbers}};
     const nlohmann::json page{{"items", nlohmann::json::array({item})}, {"next_cursor", nullptr}};
-    std::printf("%s\n", page.dump(2).c_str());
+    std::printf("%s\n", json_text(page, 2).c_str());
   } else if (whole) {
     std::fputs(summary_text(numbers, run.out.string()).c_str(), stdout);
   } else {
@@ -52,7 +54,7 @@ int ended_status(const LocalRun& run, const QueryOptions& options) {
 int say_done(const QueryOptions& options, const std::string& run, const char* what,
              const std::string& sentence) {
   if (options.json) {
-    std::printf("%s\n", nlohmann::json{{"run", run}, {what, true}}.dump(2).c_str());
+    std::printf("%s\n", json_text(nlohmann::json{{"run", run}, {what, true}}, 2).c_str());
   } else {
     std::printf("%s: %s\n", run.c_str(), sentence.c_str());
   }
@@ -62,7 +64,8 @@ int say_done(const QueryOptions& options, const std::string& run, const char* wh
 }  // namespace
 
 int status_command(const QueryOptions& options, const std::string& run) {
-  if (!plain_id(run)) return fail("status", "`" + run + "` is not a run's name", 64);
+  if (!plain_id(run))
+    return fail("status", "`" + run + "` is not a run's name", exit_code::kBadInput);
   const auto where = where_from(options.server, options.out);
   if (where.server.empty()) {
     const auto out = find_out(where);
@@ -97,7 +100,8 @@ int status_command(const QueryOptions& options, const std::string& run) {
 }
 
 int show_command(const QueryOptions& options, const std::string& rollout) {
-  if (!plain_id(rollout)) return fail("show", "`" + rollout + "` is not a rollout id", 64);
+  if (!plain_id(rollout))
+    return fail("show", "`" + rollout + "` is not a rollout id", exit_code::kBadInput);
   const auto where = where_from(options.server, options.out);
   const auto json = rollout.empty() ? list_trajectories(where) : fetch_trajectory(where, rollout);
   if (!json) return fail("show", json.error());
@@ -111,7 +115,8 @@ int show_command(const QueryOptions& options, const std::string& rollout) {
 }
 
 int resume_command(const QueryOptions& options, const std::string& run) {
-  if (!plain_id(run)) return fail("resume", "`" + run + "` is not a run's name", 64);
+  if (!plain_id(run))
+    return fail("resume", "`" + run + "` is not a run's name", exit_code::kBadInput);
   const auto target = find_server(where_from(options.server, options.out));
   if (!target) return fail("resume", target.error());
   const auto at = "/api/v1/runs/" + run;
@@ -126,7 +131,8 @@ int resume_command(const QueryOptions& options, const std::string& run) {
 }
 
 int suspend_command(const QueryOptions& options, const std::string& run) {
-  if (!plain_id(run)) return fail("suspend", "`" + run + "` is not a run's name", 64);
+  if (!plain_id(run))
+    return fail("suspend", "`" + run + "` is not a run's name", exit_code::kBadInput);
   const auto target = find_server(where_from(options.server, options.out));
   if (!target) return fail("suspend", target.error());
   const auto done = ask_json(*target, "POST", "/api/v1/runs/" + run + "/suspend");

@@ -1,8 +1,7 @@
 #include "cli/app/rollout_source.hpp"
 
-#include <cstdio>
-
 #include "cli/app/api_call.hpp"
+#include "common/base/command.hpp"
 
 namespace swage::cli {
 namespace {
@@ -13,22 +12,16 @@ using nlohmann::json;
 constexpr const char* kPage = "1000";  // the server's largest
 
 /// What `swage-learner --read-log` prints about a run that has ended. Errors: what it complains of.
-Result<json, std::string> read_log(const fs::path& out, const std::string& rollout) {
-  std::string command = "'" + (binary_directory() / "swage-learner").string() + "' --read-log '" +
-                        out.string() + "' --tokenizer '" +
-                        (share_directory() / "tiny" / "tokenizer.json").string() + "'";
-  if (!rollout.empty()) command += " --rollout '" + rollout + "'";
-  std::FILE* pipe = ::popen((command + " 2>&1").c_str(), "re");
-  if (pipe == nullptr) return tl::unexpected(std::string("cannot start swage-learner"));
-  std::string text;
-  char block[65536];
-  for (std::size_t got = 0; (got = std::fread(block, 1, sizeof block, pipe)) > 0;)
-    text.append(block, got);
-  const bool good = ::pclose(pipe) == 0;
-  while (!text.empty() && text.back() == '\n') text.pop_back();
+Result<json, std::string> read_log(const LocalRun& run, const std::string& rollout) {
+  std::vector<std::string> command{(binary_directory() / "swage-learner").string(), "--read-log",
+                                   run.out.string(), "--tokenizer", run.tokenizer.string()};
+  if (!rollout.empty()) command.insert(command.end(), {"--rollout", rollout});
+  auto [exit_code, text] = run_command(std::move(command), CommandOutput::both);
+  if (exit_code < 0 && text.empty())
+    return tl::unexpected(std::string("cannot start swage-learner"));
   const auto last = text.rfind('\n');  // the answer is one line; notes may stand before it
   text.erase(0, last == std::string::npos ? 0 : last + 1);
-  if (!good) {
+  if (exit_code != 0) {
     constexpr std::string_view kProgram = "swage-learner: ";
     return tl::unexpected(text.starts_with(kProgram) ? text.substr(kProgram.size()) : text);
   }
@@ -93,7 +86,7 @@ Result<json, std::string> fetch_trajectory(const Where& where, const std::string
   const auto run = local_run(where);
   if (!run) return tl::unexpected(run.error());
   if (run->alive) return ask_json(run->http, "GET", path);
-  return read_log(run->out, rollout);
+  return read_log(*run, rollout);
 }
 
 Result<json, std::string> list_trajectories(const Where& where) {
@@ -109,7 +102,7 @@ Result<json, std::string> list_trajectories(const Where& where) {
   if (run->alive) return ask_for_all(run->http, {run->run});
   auto list = empty_list();
   if (!fs::is_directory(run->out / "learner" / "log")) return list;  // ended before its first one
-  auto lines = read_log(run->out, "");
+  auto lines = read_log(*run, "");
   if (!lines) return tl::unexpected(lines.error());
   list["items"] = std::move(*lines);
   return list;

@@ -6,7 +6,8 @@
 
 namespace swage::cli {
 
-/// `swage run`: starts a controller for the run on this machine and shows its progress to the end.
+/// `swage run --local`: starts a controller for the run on this machine and shows its progress to
+/// the end. Without --local the file's objects are given to the cluster (apply_command.hpp).
 struct RunOptions {
   std::string file;  ///< may be empty when resuming: the run's own copy is used
   std::string out;

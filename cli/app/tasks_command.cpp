@@ -1,13 +1,13 @@
 #include "cli/app/tasks_command.hpp"
 
-#include <sys/wait.h>
-
 #include <cstdio>
-#include <cstdlib>
 #include <nlohmann/json.hpp>
 
 #include "cli/app/find_system.hpp"
+#include "common/base/command.hpp"
+#include "common/base/exit_code.hpp"
 #include "common/base/files.hpp"
+#include "common/base/json_text.hpp"
 
 namespace swage::cli {
 
@@ -21,7 +21,7 @@ int tasks_list_command(bool json) {
     return 1;
   }
   if (json) {
-    std::printf("%s\n", tasks.dump(2).c_str());
+    std::printf("%s\n", json_text(tasks, 2).c_str());
     return 0;
   }
   std::printf("%-16s %-6s %-10s %-10s %s\n", "TASK", "LEVEL", "EAGER ms", "COMPILE ms",
@@ -42,24 +42,19 @@ int tasks_check_command(const std::vector<std::string>& files, bool json) {
   const auto script = share_directory() / "tasks" / "check";
   if (!std::filesystem::exists(python)) {
     std::fprintf(stderr, "swage tasks: %s is missing: run `make setup`\n", python.c_str());
-    return 69;
+    return exit_code::kMissing;
   }
-  std::string command = "'" + python.string() + "' '" + script.string() + "'";
-  if (json) command += " --json";
+  std::vector<std::string> command{python.string(), script.string()};
+  if (json) command.emplace_back("--json");
   for (const auto& file : files) {
-    if (file.find('\'') != std::string::npos) {
-      std::fprintf(stderr, "swage tasks: a file's name may not hold a quote: %s\n", file.c_str());
-      return 64;
-    }
     if (!std::filesystem::is_regular_file(file)) {
       std::fprintf(stderr, "swage tasks: no such file: %s\n", file.c_str());
-      return 64;
+      return exit_code::kBadInput;
     }
-    command += " '" + file + "'";
+    command.push_back(file);
   }
-  const int status = std::system(command.c_str());
-  if (WIFEXITED(status) && WEXITSTATUS(status) == 64) return 64;
-  return status == 0 ? 0 : 1;
+  const int code = run_command(std::move(command), CommandOutput::shown).exit_code;
+  return code == 0 || code == exit_code::kBadInput ? code : exit_code::kFailed;
 }
 
 }  // namespace swage::cli

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "common/base/json_text.hpp"
+
 namespace swage::cli {
 namespace {
 
@@ -100,7 +102,7 @@ std::vector<std::string> resume_bodies(const nlohmann::json& run) {
   std::vector<std::string> out;
   if (text_of(status, "phase") == "Suspended") out.emplace_back();
   const auto pause = object_of(status, "pause");
-  if (!pause.empty()) out.push_back(nlohmann::json{{"pause_id", text_of(pause, "id")}}.dump());
+  if (!pause.empty()) out.push_back(json_text(nlohmann::json{{"pause_id", text_of(pause, "id")}}));
   return out;
 }
 
@@ -126,7 +128,7 @@ std::string summary_text(const nlohmann::json& summary, const std::string& out) 
                       text_of(summary, "infrastructure_failures") + " lost and re-issued)");
   row("evaluations", text_of(summary, "evaluations"));
   const auto verdicts = object_of(summary, "verdicts");  // items() borrows it
-  for (const auto& [code, number] : verdicts.items()) row("  " + code, number.dump());
+  for (const auto& [code, number] : verdicts.items()) row("  " + code, json_text(number));
   row("compilations", text_of(compile, "count") + " (" + text_of(compile, "cache_hits") +
                           " of their units from the cache)");
   row("isolation, trust", text_of(summary, "isolation") + ", " + text_of(summary, "trust"));

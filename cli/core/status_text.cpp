@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "cli/core/progress.hpp"
+#include "common/base/json_text.hpp"
 
 namespace swage::cli {
 namespace {
@@ -19,7 +20,7 @@ json part(const json& object, const char* name) {
 std::string text_of(const json& object, const char* name) {
   const auto value = part(object, name);
   if (value.is_null()) return "-";
-  return value.is_string() ? value.get<std::string>() : value.dump();
+  return value.is_string() ? value.get<std::string>() : json_text(value);
 }
 
 std::string padded(const std::string& text, std::size_t width) {

@@ -14,6 +14,9 @@ from harness import ROOT, LocalRun
 DOCUMENT: dict[str, Any] = json.loads((ROOT / "docs" / "openapi.json").read_text())
 GETS = [path for path, methods in DOCUMENT["paths"].items() if "get" in methods]
 
+SECURED = [path for path in GETS if DOCUMENT["paths"][path]["get"]["security"]]
+TOO_LARGE = (1 << 20) + 1  # bytes of a request's body
+
 
 class Answer(NamedTuple):
     """What came back: status, media type without parameters, body."""
@@ -23,12 +26,17 @@ class Answer(NamedTuple):
     body: str
 
 
-def ask(run: LocalRun, path: str) -> Answer:
-    """GET with the run's token; of an event stream, its first event."""
-    token = (run.out / "secrets" / "token").read_text().strip()
-    request = urllib.request.Request(
-        f"http://{run.run_json()['http']}{path}", headers={"authorization": f"Bearer {token}"}
-    )
+def ask(
+    run: LocalRun, path: str, *, method: str = "GET", announced: int = 0, token: bool = True
+) -> Answer:
+    """What the controller answers, asked with the run's token; of an event stream, its first
+    event. announced: bytes of a body that never comes. token: whether it is sent."""
+    secret = (run.out / "secrets" / "token").read_text().strip()
+    request = urllib.request.Request(f"http://{run.run_json()['http']}{path}", method=method)
+    if token:
+        request.add_header("authorization", f"Bearer {secret}")
+    if announced:
+        request.add_header("content-length", str(announced))
     try:
         answer = urllib.request.urlopen(request, timeout=20)
     except urllib.error.HTTPError as refused:
@@ -63,7 +71,10 @@ def complaints(path: str, answer: Answer, document: dict[str, Any] | None = None
     responses = document["paths"][path]["get"]["responses"]
     if str(answer.status) not in responses:
         return [f"{path} answered {answer.status}, which is not documented: {answer.body[:200]}"]
-    content = responses[str(answer.status)].get("content", {})
+    response = responses[str(answer.status)]
+    if reference := response.get("$ref"):
+        response = document["components"]["responses"][reference.rpartition("/")[2]]
+    content = response.get("content", {})
     if answer.media not in content:
         return [f"{path} answered {answer.media}, documented are {sorted(content)}"]
     if not answer.media.endswith("json"):
@@ -92,7 +103,12 @@ def addresses(run: LocalRun, rollout: str) -> Iterator[tuple[str, str]]:
 
 
 def collect(run: LocalRun, rollout: str) -> list[tuple[str, Answer]]:
-    """One answer for each documented GET, and one for a thing that is not there."""
-    found = [(path, ask(run, real)) for path, real in addresses(run, rollout)]
+    """One answer for each documented GET, one for a thing that is not there, and one for each way
+    to ask that is refused wherever it is tried: without the token, by another method, too much."""
+    real_of = dict(addresses(run, rollout))
+    found = [(path, ask(run, real)) for path, real in real_of.items()]
     found += [(p, ask(run, p.partition("{")[0] + "absent")) for p in GETS if p.endswith("}")]
+    found += [(p, ask(run, real, token=False)) for p, real in real_of.items() if p in SECURED]
+    found += [(p, ask(run, real, method="DELETE")) for p, real in real_of.items()]
+    found.append(("/api/v1/runs", ask(run, "/api/v1/runs", announced=TOO_LARGE)))
     return found

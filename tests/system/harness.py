@@ -20,6 +20,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 BIN = Path(os.environ.get("SWAGE_BIN_DIR", ROOT / "build" / "dev" / "bin"))
+TINY_TOKENIZER = BIN.parent / "share" / "swage" / "tiny" / "tokenizer.json"
 
 
 class RunError(AssertionError):

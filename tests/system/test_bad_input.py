@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from harness import BIN, ROOT
+from harness import BIN, ROOT, TINY_TOKENIZER
 
 SHORT = Path(__file__).parent / "short.yaml"
 TASK = ROOT / "tasks" / "builtin-cpu" / "rowsum"
@@ -109,7 +109,7 @@ def test_a_task_that_cannot_be_used_is_refused_before_a_run(
         tasks=f"  tasks: [{{set: {task if form == 'file' else task.parent}}}]",
         stages="  stages:\n    collect: {trajectories: 8, actor: Policy}",
     )
-    file.write_text(file.read_text().replace("    collect: {trajectories: 8}\n", ""))
+    file.write_text(file.read_text().replace("    collect: {trajectories: 4}\n", ""))
     checked = swage("tasks", "check", "--json", task)
     assert checked.returncode == 1
     assert not json.loads(checked.stdout)["admissible"]
@@ -129,6 +129,20 @@ def test_a_folder_that_holds_no_model_is_refused_before_a_run(
     missing = ("config.json", "tokenizer.json", "model.safetensors")[len(holds)]
     said = f"{file}: spec.model.source: {model} holds no {missing}"
     start_refused(file, BAD_INPUT, said, "save_pretrained", "scratch:tiny")
+
+
+def test_a_model_of_another_chat_format_is_refused_before_a_run(tmp_path: Path) -> None:
+    model = tmp_path / "own"
+    model.mkdir()
+    for name in ("config.json", "model.safetensors"):
+        (model / name).write_text("{}")
+    words = json.loads(TINY_TOKENIZER.read_text())
+    words["added_tokens"] = [t for t in words["added_tokens"] if t["content"] != "<|tool|>"]
+    (model / "tokenizer.json").write_text(json.dumps(words))
+    file = run_file(tmp_path)
+    file.write_text(file.read_text().replace('"scratch:tiny"', str(model)))
+    said = f"{file}: spec.model.source: {model}/tokenizer.json: "
+    start_refused(file, BAD_INPUT, said, "no special token <|tool|>", "scratch:tiny")
 
 
 # A kernel, judged by hand.
@@ -156,7 +170,7 @@ KERNELS = {
     "does_not_compile": ("y[0] = undeclared_name;", "compile_error", "kernels/run.cpp:5"),
     "crashes": ("*(volatile int*)8 = 1;", "crash", "Segmentation fault"),
     "allocates_without_end": (
-        "for (;;) std::memset(std::malloc(64 << 20), 1, 64 << 20);", "crash", "signal",
+        "for (;;) std::memset(std::malloc(64 << 20), 1, 64 << 20);", "oom", "memory limit",
     ),
     "writes_outside_its_outputs": (
         "for (int i = 0; i < n / 16 + 4096; ++i) y[i] = 0;", "oob_write", "outside its result",
@@ -206,7 +220,7 @@ def test_bad_arguments_of_judge_are_refused_with_the_remedy(tmp_path: Path) -> N
     expect_refused(swage(*judge, tmp_path / "absent"), BAD_INPUT, "no such file or folder")
     expect_refused(swage(*judge, empty), BAD_INPUT, f"{empty} has no model_new.py")
     expect_refused(swage(*judge, empty, "--mode", "guess"), BAD_INPUT, "verify, profile or score")
-    expect_refused(swage(*judge, empty, "--device", "tpu"), MISSING, "tpu")
+    expect_refused(swage(*judge, empty, "--device", "tpu"), BAD_INPUT, "tpu", "cuda")
     expect_refused(swage(*judge, empty, "--seed", "12"), BAD_INPUT, "64 hex digits")
     expect_refused(swage(*judge, empty, "--rounds", "5"), BAD_INPUT, "a number from 6 to 1000")
     expect_refused(swage(*judge, empty, "--rounds", "many"), BAD_INPUT, "quick, full or a number")
@@ -256,6 +270,7 @@ def test_a_port_in_use_is_named_by_the_process_that_wants_it(tmp_path: Path) -> 
     assert done.returncode == MISSING, done.stderr + done.stdout
     assert address in done.stderr + done.stdout
     assert "in use" in (done.stderr + done.stdout).lower()
+    assert "choose another port" in done.stderr + done.stdout
     assert not ready.exists()
 
 
@@ -263,7 +278,6 @@ def policy_config(folder: Path, http: str, ready: Path) -> dict[str, Any]:
     token = folder / "token"
     token.write_text("secret")
     token.chmod(0o600)
-    tokenizer = BIN.parent / "share" / "swage" / "tiny" / "tokenizer.json"
     return {
         "name": "policy-0",
         "run": "short",
@@ -272,7 +286,7 @@ def policy_config(folder: Path, http: str, ready: Path) -> dict[str, Any]:
         "http": http,
         "ready_file": str(ready),
         "token_file": str(token),
-        "model": {"source": "scratch:tiny", "tokenizer": str(tokenizer)},
+        "model": {"source": "scratch:tiny", "tokenizer": str(TINY_TOKENIZER)},
         "learner": f"unix:{folder}/learner.sock",
         "threads": 1,
         "seed": 1,

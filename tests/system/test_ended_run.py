@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import socket
 import subprocess
 import urllib.parse
@@ -13,7 +14,7 @@ from typing import Any, NamedTuple
 
 import api_schema
 import pytest
-from harness import BIN, ROOT, LocalRun, RunError, until
+from harness import BIN, ROOT, TINY_TOKENIZER, LocalRun, RunError, until
 from test_faults import ARGUMENTS, EXPECTED, SHORT, check_complete
 
 DASHBOARD = ROOT / "dashboards" / "training.json"
@@ -136,6 +137,9 @@ def test_the_api_answers_as_its_document_says(seen: Seen) -> None:
     assert {path for path, _ in seen.answers} == set(api_schema.GETS)
     good = {path for path, answer in seen.answers if answer.status == 200}
     assert good == set(api_schema.GETS)
+    refused = {path for path, answer in seen.answers if answer.status == 401}
+    assert refused == set(api_schema.SECURED)
+    assert {answer.status for _, answer in seen.answers} >= {200, 401, 404, 405, 413}
     complaints = [c for path, answer in seen.answers for c in api_schema.complaints(path, answer)]
     assert not complaints, "\n".join(complaints)
 
@@ -210,8 +214,9 @@ def test_a_run_does_not_resume_as_another_model(seen: Seen, tmp_path: Path) -> N
     other = tmp_path / "run.yaml"
     model = tmp_path / "model"
     model.mkdir()
-    for name in ("config.json", "tokenizer.json", "model.safetensors"):
+    for name in ("config.json", "model.safetensors"):
         (model / name).write_text("{}")
+    shutil.copy(TINY_TOKENIZER, model / "tokenizer.json")
     other.write_text(SHORT.read_text().replace("scratch:tiny", str(model)))
     before = (run.out / "run.yaml").read_text()
     done = swage("run", other, "--local", "--resume", "--out", run.out)

@@ -6,13 +6,21 @@ import os
 import signal
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from harness import LocalRun, until
 
 SHORT = Path(__file__).parent / "short.yaml"
-COLLECTED, PPO, EVALUATED = 8, 4, 2 * 2
-EXPECTED = COLLECTED + PPO + EVALUATED
+COLLECTED = 4
+# stage, group, member
+PLANNED = (
+    [f"collect-{group}-0" for group in range(COLLECTED)]
+    + [f"agentic-{group}-{member}" for group in range(2) for member in range(2)]
+    + [f"eval{times}-{group}-0" for times in (1, 2) for group in range(2)]
+)
+EXPECTED = len(PLANNED)
+TRAINS = ("rft", "critic", "agentic")
 ARGUMENTS = ("--evaluation-rollouts", "2")
 
 
@@ -20,18 +28,51 @@ def check_complete(run: LocalRun) -> None:
     """The right number of trajectories, none twice, none invented."""
     summary = run.summary()
     ids = run.rollout_ids()
-    assert len(ids) == len(set(ids)) == EXPECTED, ids
+    assert len(ids) == EXPECTED, ids
     assert summary["rollouts"] == EXPECTED
-    assert [stage["stage"] for stage in summary["stages"]]
+    # A learner that went on from a checkpoint enters the stages since then once more.
+    stages = list(dict.fromkeys(stage["stage"] for stage in summary["stages"]))
+    assert stages == ["collect", "rft", "eval1", "critic", "agentic", "eval2"]
     uid = run.run_json()["run_uid"].replace("-", "")[:8]
-    assert all(rollout.startswith(uid) for rollout in ids)
+    assert set(ids) == {f"{uid}-{planned}" for planned in PLANNED}
 
 
 def test_nothing_is_killed(tmp_path: Path) -> None:
     with LocalRun(SHORT, tmp_path / "run", *ARGUMENTS) as run:
         assert run.wait(300) == 0, run.tail()
         check_complete(run)
-        assert run.summary()["infrastructure_failures"] == 0
+        check_summary(run.summary())
+        check_layout(run)
+
+
+def check_summary(summary: dict[str, Any]) -> None:
+    """Every field says what happened in a run that nothing disturbed."""
+    assert summary["run"] == "short"
+    assert summary["seed"] == 1
+    assert summary["steps"] == 1
+    stages = summary["stages"]
+    assert all(stage["seconds"] > 0 for stage in stages)
+    assert sum(stage["seconds"] for stage in stages) <= summary["wall_seconds"]
+    assert all(stage["steps"] > 0 for stage in stages if stage["stage"] in TRAINS)
+    for name in ("reward_after_rft", "reward_final"):
+        assert -1 <= summary[name] <= 3
+    assert summary["evaluations"] == sum(summary["verdicts"].values()) >= COLLECTED
+    assert summary["verdicts"]["ok"] >= 1
+    compiled = summary["compile"]
+    assert compiled["count"] >= COLLECTED
+    assert 0 <= compiled["cache_hits"] <= compiled["units"]
+    assert summary["duplicate_trajectories_refused"] == 0
+    assert summary["infrastructure_failures"] == summary["reissued"] == 0
+    assert {summary["isolation"], summary["trust"]} <= {"full", "reduced"}
+
+
+def check_layout(run: LocalRun) -> None:
+    """What wire.md says that a run leaves, and no secret that others may read."""
+    left = {path.name for path in run.out.iterdir()}
+    assert left >= {"run.yaml", "run.json", "summary.json", "steps.csv", "logs", "checkpoints"}
+    assert (run.out / "reward.png").read_bytes().startswith(b"\x89PNG")
+    for secret in (run.out / "secrets").iterdir():
+        assert secret.stat().st_mode & 0o077 == 0, secret
 
 
 def stage_at_work(run: LocalRun, stage: str) -> bool:
