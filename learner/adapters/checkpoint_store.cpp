@@ -13,6 +13,7 @@
 
 #include "common/base/digest.hpp"
 #include "common/base/files.hpp"
+#include "common/base/json_text.hpp"
 
 namespace swage::learner {
 namespace {
@@ -82,7 +83,7 @@ Result<void, TrainerError> seal(const fs::path& directory, std::uint64_t ordinal
                       {"boundary", boundary},
                       {"healthy", healthy},
                       {"files", files}};
-  if (auto wrote = write_file_durably(directory / kManifest, manifest.dump(1) + "\n"); !wrote)
+  if (auto wrote = write_file_durably(directory / kManifest, json_text(manifest, 1) + "\n"); !wrote)
     return failed(wrote.error().code.value(), wrote.error().message);
   for (const auto& path : files_below(directory))
     if (auto synced = sync_path(path); !synced) return synced;

@@ -2,6 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "common/base/json_text.hpp"
+
 namespace swage::learner {
 namespace {
 
@@ -36,19 +38,19 @@ std::optional<Record> parsed(const std::string& payload, Fill fill) {
 std::string to_payload(const VersionRecord& record) {
   auto object = with_slot(record.slot, record.step);
   object["version"] = record.version;
-  return object.dump();
+  return json_text(object);
 }
 
 std::string to_payload(const BatchRecord& record) {
   auto object = with_slot(record.slot, record.step);
   object["rollout_ids"] = record.rollout_ids;
-  return object.dump();
+  return json_text(object);
 }
 
 std::string to_payload(const AbandonRecord& record) {
   auto object = with_slot(record.slot, record.step);
   object["versions"] = record.versions;
-  return object.dump();
+  return json_text(object);
 }
 
 std::optional<VersionRecord> version_record_from(const std::string& payload) {

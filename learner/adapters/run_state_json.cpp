@@ -2,6 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "common/base/json_text.hpp"
+
 namespace swage::learner {
 namespace {
 
@@ -67,7 +69,7 @@ std::string to_text(const RunState& state, const RunIdentity& identity) {
                     {"guard", guard_json(state.guard)},
                     {"csv_bytes", state.csv_bytes},
                     {"log_next", state.log_next}};
-  return object.dump(1) + "\n";
+  return json_text(object, 1) + "\n";
 }
 
 Result<SavedState, std::string> saved_state_from(const std::string& text) {

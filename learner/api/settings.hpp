@@ -126,7 +126,7 @@ struct Settings {
   bool operator==(const Settings&) const = default;
 };
 
-/// The columns of the design's table "Stages" (docs: learner/README.md).
+/// cluster: the defaults above; one_machine: with what differs on one machine (settings.cpp).
 Settings preset_settings(Preset preset);
 
 /// Names as a TrainingRun writes them, and back; nothing for an unknown name.

@@ -23,11 +23,12 @@ constexpr std::chrono::milliseconds kFirstPause{100};
 constexpr std::chrono::milliseconds kLongestPause{2'000};
 
 /// All ids in parts; one empty part if there are none.
-Task<bool> send_ids(Stream& stream, std::vector<std::string> ids) {
+Task<bool> send_ids(Stream& stream, std::vector<std::string> ids, std::string run_uid) {
   std::size_t at = 0;
   do {
     v1::LearnerMessage message;
     auto* part = message.mutable_accepted();
+    part->set_run_uid(run_uid);
     const std::size_t end = std::min(at + kIdsPerPart, ids.size());
     for (; at < end; ++at) part->add_rollout_ids(std::move(ids[at]));
     part->set_last(at == ids.size());
@@ -75,7 +76,7 @@ Task<> ControlLink::attach(StopSource& stop) {
     Gate reader(strand_, ended);
     const auto hook = stop.on_stop([&ended] { ended.request(StopReason::requested); });
     std::ignore = reader.spawn("commands", read_commands(stream, hooks_, ended));
-    bool sound = co_await send_ids(stream, hooks_.accepted_ids());
+    bool sound = co_await send_ids(stream, hooks_.accepted_ids(), hooks_.status().run_uid());
     attached_ = sound;
     std::optional<v1::LearnerStatus> last;
     TimePoint due = clock_.now();

@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "common/asio/blocking.hpp"
+#include "common/base/exit_code.hpp"
 #include "common/http/health.hpp"
 #include "common/http/server.hpp"
 #include "common/log/log.hpp"
@@ -20,8 +21,6 @@
 namespace swage::learner {
 namespace {
 
-constexpr int kExitMissing = 69;
-constexpr int kExitDisk = 74;
 constexpr std::chrono::seconds kServerGrace{5};
 
 int complain(int code, const std::string& text) {
@@ -30,7 +29,7 @@ int complain(int code, const std::string& text) {
 }
 
 int exit_code_of(const TrainerError& error) {
-  return kind_of(error) == FailureKind::retry ? kExitDisk : kExitMissing;
+  return kind_of(error) == FailureKind::retry ? exit_code::kNotWritable : exit_code::kMissing;
 }
 
 AdmissionRules rules_of(const LearnerConfig& config, const RunIdentity& identity,
@@ -73,13 +72,13 @@ class Running {
     TrajectoryService trajectories(home, store_);
     WeightsService weights(home, publisher_);
     auto server = RpcServer::start(config_.process.listen, {&trajectories, &weights});
-    if (!server) co_return complain(kExitMissing, server.error().message);
+    if (!server) co_return complain(exit_code::kMissing, server.error().message);
     std::unique_ptr<HttpServer> http;
     if (!config_.process.http.empty()) {
       HttpRouter router;
       add_health_routes(router, metrics_, [this] { return why_not_ready(); });
       auto started = HttpServer::start(strand_, config_.process.http, std::move(router), "");
-      if (!started) co_return complain(kExitMissing, started.error().message);
+      if (!started) co_return complain(exit_code::kMissing, started.error().message);
       http = std::move(*started);
     }
     const auto hook = stop.on_stop([this] { fault_.request(StopReason::requested); });
@@ -178,7 +177,7 @@ Task<int> run_learner(LearnerConfig config, TrainerFactory factory, asio::any_io
                       StopSource& stop) {
   const auto clock = make_steady_clock();
   auto tokenizer = policy::Tokenizer::load(config.tokenizer);
-  if (!tokenizer) co_return complain(kExitMissing, tokenizer.error().message);
+  if (!tokenizer) co_return complain(exit_code::kMissing, tokenizer.error().message);
 
   asio::thread_pool trainer_thread(1);
   asio::thread_pool file_thread(1);
@@ -196,8 +195,9 @@ Task<int> run_learner(LearnerConfig config, TrainerFactory factory, asio::any_io
                                      {strand, file_thread, *clock, metrics, config.verdict_key,
                                       rules_of(config, identity, (*trainer)->vocabulary())});
   if (!store)
-    co_return complain(store.error().code == LogErrc::disk_full ? kExitDisk : kExitMissing,
-                       store.error().message);
+    co_return complain(
+        store.error().code == LogErrc::disk_full ? exit_code::kNotWritable : exit_code::kMissing,
+        store.error().message);
   auto restored = restore(config, identity, trainer_thread, **trainer);
   if (!restored) co_return complain(exit_code_of(restored.error()), restored.error().message);
 

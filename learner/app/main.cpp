@@ -3,6 +3,7 @@
 #include <iostream>
 
 #include "common/asio/root.hpp"
+#include "common/base/exit_code.hpp"
 #include "common/log/log.hpp"
 #include "learner/app/learner.hpp"
 #include "learner/app/read_log.hpp"
@@ -36,17 +37,17 @@ int main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
-    return app.exit(e) == 0 ? 0 : 64;
+    return app.exit(e) == 0 ? 0 : swage::exit_code::kBadInput;
   }
   if (!out.empty()) return swage::learner::print_log(out, rollout, tokenizer);
   if (file.empty()) {
     std::cerr << "swage-learner: name --config FILE or --read-log DIR\n";
-    return 64;
+    return swage::exit_code::kBadInput;
   }
   auto config = swage::learner::read_learner_config(file);
   if (!config) {
     std::cerr << config.error().text() << '\n';
-    return 64;
+    return swage::exit_code::kBadInput;
   }
   swage::configure_log({config->process.log_level, config->process.log_json, config->process.name});
   const auto root = [config = std::move(*config)](swage::asio::any_io_executor strand,

@@ -4,6 +4,8 @@
 #include <nlohmann/json.hpp>
 #include <span>
 
+#include "common/base/exit_code.hpp"
+#include "common/base/json_text.hpp"
 #include "common/view/trajectory_json.hpp"
 #include "learner/adapters/segmented_log.hpp"
 #include "policy/tokenizer/tokenizer.hpp"
@@ -13,7 +15,7 @@ namespace {
 
 int failed(const std::string& what) {
   std::cerr << "swage-learner: " << what << '\n';
-  return 69;
+  return exit_code::kMissing;
 }
 
 v1::TrajectoryLine line_of(std::uint64_t seq, const v1::Trajectory& trajectory) {
@@ -56,14 +58,12 @@ int print_log(const std::filesystem::path& out, const std::string& rollout,
     if (rollout.empty()) {
       lines.push_back(trajectory_line_json(line_of(frame.seq, trajectory)));
     } else if (trajectory.rollout_id() == rollout && trajectory.infrastructure_failure().empty()) {
-      std::cout << trajectory_json(trajectory, decode)
-                       .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)
-                << '\n';
+      std::cout << json_text(trajectory_json(trajectory, decode)) << '\n';
       return 0;
     }
   }
   if (!rollout.empty()) return failed("no trajectory " + rollout + " in " + directory.string());
-  std::cout << lines.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
+  std::cout << json_text(lines) << '\n';
   return 0;
 }
 

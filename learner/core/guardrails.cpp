@@ -72,12 +72,6 @@ std::optional<double> entropy_ratio(Guardrails::State& state, const GuardInput& 
 
 std::string_view to_string(Signal signal) { return kNames[index_of(signal)]; }
 
-std::optional<Signal> signal_from(std::string_view name) {
-  for (std::size_t i = 0; i < kSignals; ++i)
-    if (kNames[i] == name) return static_cast<Signal>(i);
-  return std::nullopt;
-}
-
 std::vector<GuardEvent> Guardrails::observe(const GuardInput& input) {
   std::array<std::optional<double>, kSignals> values;
   values[index_of(Signal::reward_collapse)] = reward_drop(state_, input);

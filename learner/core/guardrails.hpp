@@ -22,7 +22,6 @@ enum class Signal {
 inline constexpr std::size_t kSignals = 8;
 /// Name of the condition and of the metric's label: `RewardCollapse`, …
 std::string_view to_string(Signal signal);
-std::optional<Signal> signal_from(std::string_view name);
 
 enum class GuardAction { pause, rollback };
 

@@ -3,18 +3,11 @@
 #include <algorithm>
 #include <vector>
 
+#include "common/base/redundant_turns.hpp"
 #include "learner/core/reward.hpp"
 
 namespace swage::learner {
 namespace {
-
-bool same_act(const Turn& a, const Turn& b) {
-  return a.observation_digest == b.observation_digest &&
-         std::equal(a.calls.begin(), a.calls.end(), b.calls.begin(), b.calls.end(),
-                    [](const Call& x, const Call& y) {
-                      return x.name == y.name && x.arguments_digest == y.arguments_digest;
-                    });
-}
 
 /// Three copies of one block of `period` turns, side by side, all of them with calls and over an
 /// unchanged work directory.
@@ -33,18 +26,6 @@ bool cycles(std::span<const Turn> turns, std::size_t period) {
 }
 
 }  // namespace
-
-std::vector<bool> redundant_turns(std::span<const Turn> turns) {
-  std::vector<bool> out(turns.size(), false);
-  std::size_t unchanged_since = 0;  // first turn after which the work digest was what it is now
-  for (std::size_t u = 1; u < turns.size(); ++u) {
-    if (turns[u].work_digest != turns[u - 1].work_digest) unchanged_since = u;
-    if (turns[u].calls.empty()) continue;
-    for (std::size_t earlier = unchanged_since; earlier < u && !out[u]; ++earlier)
-      out[u] = same_act(turns[earlier], turns[u]);
-  }
-  return out;
-}
 
 bool has_redundant_loop(std::span<const Turn> turns) {
   const auto redundant = redundant_turns(turns);

@@ -10,11 +10,6 @@ namespace swage::learner {
 /// Why a trajectory is left out of rejection-sampling fine-tuning.
 enum class RftVerdict { keep, empty, not_rewarded, schema_invalid, redundant_loop };
 
-/// Turn u is redundant if an earlier turn has the same calls (tool, canonical arguments) and
-/// observation digest, and the work digest has not changed since. Turns without a call are never
-/// redundant.
-std::vector<bool> redundant_turns(std::span<const Turn> turns);
-
 /// Three redundant turns in a row, a cycle of 1 to 4 such turns three times in succession, or over
 /// 20 % of the turns redundant.
 bool has_redundant_loop(std::span<const Turn> turns);

@@ -3,6 +3,7 @@
 #include <iostream>
 
 #include "common/asio/root.hpp"
+#include "common/base/exit_code.hpp"
 #include "common/log/log.hpp"
 #include "policy/app/config.hpp"
 #include "policy/app/server.hpp"
@@ -28,23 +29,23 @@ int main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
-    return app.exit(e) == 0 ? 0 : 64;
+    return app.exit(e) == 0 ? 0 : swage::exit_code::kBadInput;
   }
   const auto config = swage::policy::read_config(file);
   if (!config) {
     std::cerr << config.error().text() << "\n";
-    return 64;
+    return swage::exit_code::kBadInput;
   }
   swage::configure_log({config->process.log_level, config->process.log_json, config->process.name});
   const auto tokenizer = swage::policy::Tokenizer::load(config->tokenizer);
   if (!tokenizer) {
     std::cerr << tokenizer.error().message << "\n";
-    return 69;
+    return swage::exit_code::kMissing;
   }
   const auto model = swage::policy::model_config(config->model_source, tokenizer->vocabulary());
   if (!model) {
     std::cerr << model.error().message << "\n";
-    return 69;
+    return swage::exit_code::kMissing;
   }
   return swage::run_root(
       [&](swage::asio::any_io_executor strand, swage::StopSource& stop) {

@@ -1,6 +1,7 @@
 #include "policy/app/server.hpp"
 
 #include "common/base/check.hpp"
+#include "common/base/exit_code.hpp"
 #include "common/http/health.hpp"
 #include "common/log/log.hpp"
 #include "common/rpc/channel.hpp"
@@ -107,7 +108,7 @@ Task<int> PolicyServer::run() {
     log_error("cannot serve gRPC",
               {{"listen", config_.process.listen}, {"detail", rpc.error().message}});
     co_await drain();
-    co_return 69;
+    co_return exit_code::kMissing;
   }
   rpc_ = std::move(*rpc);
   if (!config_.process.http.empty()) {
@@ -115,7 +116,7 @@ Task<int> PolicyServer::run() {
     if (!http) {
       log_error("cannot serve HTTP", {{"detail", http.error().message}});
       co_await drain();
-      co_return 69;
+      co_return exit_code::kMissing;
     }
     http_ = std::move(*http);
   }
@@ -132,7 +133,7 @@ Task<int> PolicyServer::run() {
   ready_ = false;
   if (!written) stop_.request(StopReason::fault);
   co_await drain();
-  co_return written ? 0 : 74;
+  co_return written ? 0 : exit_code::kNotWritable;
 }
 
 }  // namespace swage::policy

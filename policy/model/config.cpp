@@ -4,6 +4,7 @@
 
 #include "common/base/digest.hpp"
 #include "common/base/files.hpp"
+#include "common/base/json_text.hpp"
 
 namespace swage::policy {
 namespace {
@@ -190,11 +191,11 @@ std::string config_json(const ModelConfig& c, bool value_model) {
     json["id2label"] = {{"0", "value"}};
     json["label2id"] = {{"value", 0}};
   }
-  return json.dump(2) + "\n";
+  return json_text(json, 2) + "\n";
 }
 
 std::string config_digest(const ModelConfig& config) {
-  return sha256_hex(config_fields(config).dump());
+  return sha256_hex(json_text(config_fields(config)));
 }
 
 Result<ModelConfig, ModelError> model_config(std::string_view source, std::int64_t vocabulary) {

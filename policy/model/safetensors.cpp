@@ -5,6 +5,8 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "common/base/json_text.hpp"
+
 namespace swage::policy {
 namespace {
 
@@ -122,7 +124,7 @@ std::string safetensors_header(const std::vector<TensorSpec>& tensors) {
     json[name] = {{"dtype", "F32"}, {"shape", shape}, {"data_offsets", {at, at + bytes}}};
     at += bytes;
   }
-  auto text = json.dump();
+  auto text = json_text(json);
   text.resize((text.size() + 7) / 8 * 8, ' ');  // the data starts aligned
   const std::uint64_t length = text.size();
   std::string out(sizeof length, '\0');

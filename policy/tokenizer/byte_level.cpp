@@ -52,13 +52,6 @@ const std::array<std::string, 256>& byte_level_alphabet() {
   return kTable;
 }
 
-std::string to_byte_level(std::string_view bytes) {
-  std::string out;
-  out.reserve(bytes.size() * 2);
-  for (const char byte : bytes) out += byte_level_alphabet()[static_cast<unsigned char>(byte)];
-  return out;
-}
-
 std::optional<std::string> from_byte_level(std::string_view text) {
   static const auto kReverse = [] {
     std::unordered_map<std::string_view, char> made;

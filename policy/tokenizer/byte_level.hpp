@@ -12,9 +12,6 @@ namespace swage::policy {
 /// printable in Latin-1 stand for themselves, the others for U+0100 upwards in byte order.
 const std::array<std::string, 256>& byte_level_alphabet();
 
-/// Bytes → alphabet characters (UTF-8).
-std::string to_byte_level(std::string_view bytes);
-
 /// Alphabet characters → bytes; nothing if a character is not of the alphabet.
 std::optional<std::string> from_byte_level(std::string_view text);
 

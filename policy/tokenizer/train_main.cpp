@@ -4,7 +4,9 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "common/base/exit_code.hpp"
 #include "common/base/files.hpp"
+#include "common/base/json_text.hpp"
 #include "policy/tokenizer/tokenizer.hpp"
 #include "policy/tokenizer/trainer.hpp"
 
@@ -29,8 +31,7 @@ std::vector<std::filesystem::path> expanded(const std::vector<std::string>& inpu
 
 /// The text as it stands inside a JSON string, which is how an agent writes files.
 std::string escaped(const std::string& text) {
-  const auto quoted =
-      nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  const auto quoted = swage::json_text(nlohmann::json(text));
   return quoted.substr(1, quoted.size() - 2);
 }
 
@@ -51,7 +52,7 @@ int main(int argc, char** argv) try {
   CLI11_PARSE(app, argc, argv);
   if (options.vocabulary < options.special.size() + 256) {
     std::cerr << "--vocabulary: at least " << options.special.size() + 256 << "\n";
-    return 64;
+    return swage::exit_code::kBadInput;
   }
   std::vector<std::string> texts;
   const auto read_all = [&](const std::vector<std::string>& from, bool as_json) {
@@ -65,20 +66,20 @@ int main(int argc, char** argv) try {
     }
     return true;
   };
-  if (!read_all(inputs, false) || !read_all(json_inputs, true)) return 69;
+  if (!read_all(inputs, false) || !read_all(json_inputs, true)) return swage::exit_code::kMissing;
   const auto json = swage::policy::train_tokenizer(options, texts);
   if (const auto written = swage::write_file_durably(out, json); !written) {
     std::cerr << written.error().message << "\n";
-    return 74;
+    return swage::exit_code::kNotWritable;
   }
   const auto made = swage::policy::Tokenizer::parse(json);
   if (!made) {
     std::cerr << made.error().message << "\n";
-    return 70;
+    return swage::exit_code::kBug;
   }
   std::cout << out << ": " << made->vocabulary() << " tokens, sha256 " << made->digest() << "\n";
   return 0;
 } catch (const std::exception& e) {
   std::cerr << "swage-train-tokenizer: " << e.what() << "\n";
-  return 70;
+  return swage::exit_code::kBug;
 }

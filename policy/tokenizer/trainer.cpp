@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "common/base/check.hpp"
+#include "common/base/json_text.hpp"
 #include "policy/tokenizer/byte_level.hpp"
 #include "policy/tokenizer/pre_tokenizer.hpp"
 
@@ -230,7 +231,7 @@ std::string train_tokenizer(const TrainerOptions& options, std::span<const std::
     counts.merge(*pair, at->second);
   }
 
-  return file_json(options.special, tokens, merges).dump(1) + "\n";
+  return json_text(file_json(options.special, tokens, merges), 1) + "\n";
 }
 
 }  // namespace swage::policy

@@ -50,6 +50,7 @@ class RemoteDispatcher final : public DispatcherClient {
   void done(RolloutDone done) override {
     v1::WorkerMessage message;
     *message.mutable_done() = to_wire(done);
+    forget_old_ends();
     dones_.push_back({clock_.now(), message.done()});
     if (connected_) push(std::move(message));
   }
@@ -69,6 +70,10 @@ class RemoteDispatcher final : public DispatcherClient {
     TimePoint at;
     v1::RolloutDone done;
   };
+
+  void forget_old_ends() {
+    while (!dones_.empty() && dones_.front().at + kRepeatFor < clock_.now()) dones_.pop_front();
+  }
 
   void push(v1::WorkerMessage message) {
     outbox_.push_back(std::move(message));
@@ -111,7 +116,7 @@ class RemoteDispatcher final : public DispatcherClient {
       *report.mutable_report() = to_wire(in_hand);
       push(std::move(report));
     }
-    while (!dones_.empty() && dones_.front().at + kRepeatFor < clock_.now()) dones_.pop_front();
+    forget_old_ends();
     for (auto& ended : dones_) {
       v1::WorkerMessage done;
       *done.mutable_done() = ended.done;

@@ -11,6 +11,7 @@
 #include "common/rpc/channel.hpp"
 #include "common/rpc/client.hpp"
 #include "rollout_worker/adapters/convert.hpp"
+#include "rollout_worker/core/scoring.hpp"
 #include "swage/v1/evaluate.grpc.pb.h"
 
 namespace swage::rollout_worker {
@@ -136,6 +137,12 @@ class Evaluation {
       return tl::unexpected(JudgeErrc::refused);
     }
     judgement->gpu = lease_.gpu().str();
+    if (is_infrastructure(judgement->code))
+      log_warning("a verdict that decides nothing", {{"rollout_id", order_.rollout.id},
+                                                     {"request", order_.request},
+                                                     {"code", judgement->code},
+                                                     {"phase", verdict.phase()},
+                                                     {"detail", verdict.detail()}});
     return std::move(*judgement);
   }
 

@@ -48,6 +48,13 @@ class RemoteLearner final : public LearnerClient {
       started_ = true;
       check(gate_.spawn("learner stream", run()), "the gate is open");
     }
+    if (const auto bytes = to_wire(*trajectory).ByteSizeLong(); bytes > kMaxMessageBytes) {
+      // No stream would take it, and nothing behind it would arrive.
+      log_error(
+          "a trajectory is too large to send",
+          {{"rollout_id", trajectory->key.id}, {"bytes", bytes}, {"limit", kMaxMessageBytes}});
+      co_return Delivery{SubmitAnswer::rejected, "too_large"};
+    }
     auto parcel = std::make_shared<Parcel>(strand_);
     parcel->trajectory = std::move(trajectory);
     unsent_.push_back(parcel);

@@ -40,7 +40,7 @@ Result<WorkerConfig, ConfigError> read_worker_config(const std::filesystem::path
     config.capacity = static_cast<std::uint32_t>(fields.integer("capacity", 64, 1, 4096));
     fields.require("tokenizer", "path of the model's tokenizer.json");
     config.tokenizer = fields.text("tokenizer", "");
-    config.renderer = fields.one_of("renderer", {"tiny", "chatml", "llama3"}, "tiny");
+    config.renderer = fields.one_of("renderer", {"tiny"}, "tiny");
     config.teacher_directory = fields.text("teacher_directory", "");
     config.drain = std::chrono::seconds(fields.integer("drain_seconds", 5, 0, 3600));
   });

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <iostream>
 
+#include "common/base/exit_code.hpp"
 #include "common/base/files.hpp"
 #include "rollout_worker/adapters/deck_files.hpp"
 #include "rollout_worker/app/token_renderer.hpp"
@@ -66,10 +67,10 @@ int main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
-    return app.exit(e) == 0 ? 0 : 64;
+    return app.exit(e) == 0 ? 0 : swage::exit_code::kBadInput;
   }
   const auto tasks = read_tasks(tasks_folder);
-  if (!tasks) return failed(69, tasks.error());
+  if (!tasks) return failed(swage::exit_code::kMissing, tasks.error());
   if (!out.empty()) {
     std::string corpus;
     for (const auto& task : *tasks) corpus += teacher_corpus(task.id, task.model_py, task.deck);
@@ -78,9 +79,9 @@ int main(int argc, char** argv) {
   }
   if (!tokenizer_file.empty()) {
     auto tokenizer = swage::policy::Tokenizer::load(tokenizer_file);
-    if (!tokenizer) return failed(69, tokenizer.error().message);
+    if (!tokenizer) return failed(swage::exit_code::kMissing, tokenizer.error().message);
     const auto renderer = make_token_renderer("tiny", std::move(*tokenizer));
-    if (!renderer) return failed(69, renderer.error().message);
+    if (!renderer) return failed(swage::exit_code::kMissing, renderer.error().message);
     measure(*tasks, **renderer);
   }
   return 0;

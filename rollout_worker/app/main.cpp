@@ -3,6 +3,7 @@
 #include <iostream>
 
 #include "common/asio/root.hpp"
+#include "common/base/exit_code.hpp"
 #include "common/log/log.hpp"
 #include "rollout_worker/app/worker.hpp"
 
@@ -13,12 +14,12 @@ int main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
-    return app.exit(e) == 0 ? 0 : 64;
+    return app.exit(e) == 0 ? 0 : swage::exit_code::kBadInput;
   }
   auto config = swage::rollout_worker::read_worker_config(file);
   if (!config) {
     std::cerr << config.error().text() << "\n";
-    return 64;
+    return swage::exit_code::kBadInput;
   }
   swage::configure_log({config->process.log_level, config->process.log_json, config->process.name});
   std::function<std::string()> who_runs;

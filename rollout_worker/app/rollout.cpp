@@ -140,7 +140,10 @@ Task<> Rollout::open_sandbox() {
 }
 
 Task<> Rollout::generate(action::Generate action, std::shared_ptr<StopSource> stop) {
+  // Later than the loop's own cut, which asks for what was said so far: a call that ends of itself
+  // would be a lost policy.
   const auto deadline =
+      AgentLoop::kGrace +
       loop_.wake_at().value_or(services_.clock.now() + loop_.assignment().limits.wall_clock);
   auto message =
       co_await policy_->generate(std::move(action.append), action.max_tokens, deadline, *stop);

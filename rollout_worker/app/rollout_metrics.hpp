@@ -1,7 +1,10 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "common/metrics/metrics.hpp"
 #include "rollout_worker/api/evaluation.hpp"
@@ -10,6 +13,28 @@
 #include "rollout_worker/api/trajectory.hpp"
 
 namespace swage::rollout_worker {
+
+/// One family's series by the values of its labels, in the order in which `make` takes them. Those
+/// of `known` are there from the start, at zero; one of other values (a verdict or a rule of a
+/// newer judge) is made once, when it is first seen.
+template <class Metric>
+class SeriesOf {
+ public:
+  using Values = std::vector<std::string>;
+  using Make = std::function<Metric&(const Values&)>;
+  SeriesOf(Make make, const std::vector<Values>& known) : make_(std::move(make)) {
+    for (const auto& values : known) at(values);
+  }
+  Metric& at(const Values& values) {
+    const auto found = made_.find(values);
+    if (found != made_.end()) return *found->second;
+    return *made_.emplace(values, &make_(values)).first->second;
+  }
+
+ private:
+  Make make_;
+  std::map<Values, Metric*> made_;
+};
 
 /// The groups `trajectories` and `kernels` of docs/METRICS.md, and a holder's view of the leases.
 /// Labels that come from a policy or a kernel are mapped to known ones first. Thread: the worker's
@@ -30,10 +55,6 @@ class RolloutMetrics {
   void evaluation_failed(EvaluationMode mode);
 
  private:
-  prometheus::Histogram& lease_wait(EvaluationMode mode);
-  prometheus::Counter& ended(const std::string& reason);
-
-  Metrics& metrics_;
   prometheus::Gauge& active_;
   prometheus::Counter& clipped_;
   prometheus::Histogram& turns_;
@@ -42,6 +63,9 @@ class RolloutMetrics {
   prometheus::Histogram& repetition_;
   prometheus::Histogram& lease_hold_;
   prometheus::Histogram& ab_noise_;
+  SeriesOf<prometheus::Counter> ended_, failures_, tool_calls_, verdicts_, violations_;
+  SeriesOf<prometheus::Histogram> tool_seconds_, compile_seconds_, lease_wait_, evaluation_seconds_,
+      speedup_;
 };
 
 }  // namespace swage::rollout_worker

@@ -7,6 +7,7 @@
 
 #include "common/asio/clock.hpp"
 #include "common/asio/event.hpp"
+#include "common/base/exit_code.hpp"
 #include "common/http/health.hpp"
 #include "common/http/server.hpp"
 #include "common/log/log.hpp"
@@ -94,9 +95,9 @@ lease::ClientId client_id(const WorkerConfig& config) {
 Task<int> run_worker(asio::any_io_executor strand, StopSource& stop, WorkerConfig config,
                      std::function<std::string()>& who_runs) {
   auto tokenizer = policy::Tokenizer::load(config.tokenizer);
-  if (!tokenizer) co_return failed(69, tokenizer.error().message);
+  if (!tokenizer) co_return failed(exit_code::kMissing, tokenizer.error().message);
   auto renderer = make_token_renderer(config.renderer, std::move(*tokenizer));
-  if (!renderer) co_return failed(64, renderer.error().message);
+  if (!renderer) co_return failed(exit_code::kBadInput, renderer.error().message);
   auto holder = co_await lease::open_lease_holder(config.queue, client_id(config));
   Worker worker(strand, config, std::move(*renderer), std::move(holder));
 
@@ -111,7 +112,7 @@ Task<int> run_worker(asio::any_io_executor strand, StopSource& stop, WorkerConfi
     auto started = HttpServer::start(strand, config.process.http, router, config.process.token);
     if (!started) {
       co_await worker.holder->shut_down();
-      co_return failed(69, started.error().message);
+      co_return failed(exit_code::kMissing, started.error().message);
     }
     http = std::move(*started);
     http_port = http->port();

@@ -6,8 +6,7 @@
 
 namespace swage::rollout_worker {
 
-/// Share of redundant turns, 0 to 1 (learning.md, section 5): an earlier turn has the same calls
-/// and observation, and the work directory has not changed since. 0 for no turns.
+/// Share of redundant turns (common/base/redundant_turns.hpp), 0 to 1. 0 for no turns.
 double redundant_share(std::span<const TurnRecord> turns);
 
 }  // namespace swage::rollout_worker

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common/base/check.hpp"
+#include "common/base/json_text.hpp"
 
 namespace swage::rollout_worker {
 namespace {
@@ -13,7 +14,7 @@ constexpr const char* kWork = "/workspace/task/";
 
 std::string call(const char* tool, const Json& arguments) {
   const Json json{{"name", tool}, {"arguments", arguments}};
-  return "<tool_call>" + json.dump() + "</tool_call>";
+  return "<tool_call>" + json_text(json) + "</tool_call>";
 }
 
 std::string write(const std::string& path, const std::string& content) {

@@ -173,6 +173,16 @@ TEST_F(ClusterTest, AListComesInPages) {
   EXPECT_EQ(items, 6U);  // and kube-root-ca.crt
 }
 
+TEST_F(ClusterTest, AListFromAVersionOnHasWhatCameAfterIt) {
+  const auto before = create("before", "1");
+  const auto after = create("after", "2");
+  ASSERT_TRUE(before.has_value() && after.has_value());
+  const auto page = run(client->list(map(), {{}, version(before), "", 500}, soon(), stop));
+  ASSERT_TRUE(page.has_value()) << page.error().message;
+  EXPECT_FALSE(older(page->resource_version, version(after)));
+  EXPECT_EQ(page->items.size(), 3U);  // and kube-root-ca.crt
+}
+
 TEST_F(ClusterTest, AnInformerFollowsTheObjectsAndOwnWritesAreWaitedFor) {
   ASSERT_TRUE(create("before", "1").has_value());
   Informer<Data> informer(run.executor(), *client, map(), {"", "metadata.name!=kube-root-ca.crt"},

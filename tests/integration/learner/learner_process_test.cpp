@@ -1,7 +1,10 @@
 #include <gmock/gmock.h>
 
-#include <fstream>
+#include <filesystem>
+#include <map>
+#include <string>
 
+#include "common/base/exit_code.hpp"
 #include "common/base/files.hpp"
 #include "tests/integration/learner/world.hpp"
 
@@ -9,6 +12,8 @@ namespace swage::test {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::SizeIs;
 
 TEST(LearnerProcess, WalksThroughAllStagesAndLeavesWhatARunLeaves) {
@@ -54,6 +59,48 @@ TEST(LearnerProcess, PausesWhereTheSampledProbabilitiesAreNotItsOwnAndGoesOnWhen
   ASSERT_TRUE(world.until([&] { return !status.has_pause(); }));
   world.feed_until(v1::STAGE_DONE);
   EXPECT_EQ(status.stage(), v1::STAGE_DONE) << world.log();
+  EXPECT_EQ(world.terminate(), 0) << world.log();
+}
+
+/// Every file under a directory, by its path.
+std::map<std::string, std::string> files_under(const std::filesystem::path& directory) {
+  std::map<std::string, std::string> out;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(directory))
+    if (entry.is_regular_file()) out[entry.path().string()] = read_file(entry.path()).value_or("");
+  return out;
+}
+
+TEST(LearnerProcess, RefusesACheckpointOfAnotherModelTokenizerOrRunAndLeavesItAsItWas) {
+  World world;
+  ASSERT_TRUE(world.start()) << world.log();
+  const auto checkpoints = world.directory.path() / "out" / "checkpoints";
+  world.feed_until(v1::STAGE_EVALUATION);
+  ASSERT_TRUE(world.until([&] { return std::filesystem::exists(checkpoints / "collect-0"); }))
+      << world.log();
+  EXPECT_EQ(world.terminate(), 0) << world.log();
+  const auto before = files_under(checkpoints);
+  ASSERT_THAT(before, Not(IsEmpty()));
+
+  const auto refuses = [&](const nlohmann::json& changes, const std::string& why) {
+    EXPECT_FALSE(world.start(changes)) << "started on a checkpoint whose " << why;
+    EXPECT_EQ(world.exit_code(), exit_code::kMissing);
+    EXPECT_THAT(world.log(), HasSubstr("is of another run: its " + why));
+    EXPECT_THAT(world.log(), HasSubstr("choose another output directory"));
+    EXPECT_EQ(files_under(checkpoints), before);
+  };
+  // The vocabulary is a part of the model.
+  world.change_tokenizer(266, {"read compile verify profile", "slow fast wrong"});
+  refuses(nlohmann::json::object(), "model has config digest");
+  world.change_tokenizer(272, {"other words make other tokens", "of the same number"});
+  refuses(nlohmann::json::object(), "tokenizer has digest");
+  world.change_tokenizer(272, {"read compile verify profile", "slow fast wrong"});
+  EXPECT_FALSE(world.start({{"run_uid", "eeeeffff00001111"}}));
+  EXPECT_EQ(world.exit_code(), exit_code::kMissing);
+  EXPECT_THAT(world.log(), HasSubstr("it belongs to run aaaabbbbccccdddd"));
+  EXPECT_EQ(files_under(checkpoints), before);
+
+  // With all of them as they were it goes on.
+  ASSERT_TRUE(world.start()) << world.log();
   EXPECT_EQ(world.terminate(), 0) << world.log();
 }
 

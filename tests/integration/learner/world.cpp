@@ -126,17 +126,20 @@ World::World() {
   const auto policy = "unix:" + (directory.path() / "p").string();
   weights_server_ = std::move(*RpcServer::start(policy, {weights.get()}));
   control->policy_set.add_servers()->set_address(policy);
-  const std::vector<std::string> texts{"read compile verify profile", "slow fast wrong"};
-  const auto json =
-      policy::train_tokenizer({.vocabulary = 272, .special = {"<|user|>", "<|end|>"}}, texts);
-  write(directory.path() / "tokenizer.json", json);
+  change_tokenizer(272, {"read compile verify profile", "slow fast wrong"});
   write(directory.path() / "key", key);
   write(directory.path() / "token", kToken);
+}
+
+void World::change_tokenizer(std::uint32_t vocabulary, const std::vector<std::string>& texts) {
+  const auto json = policy::train_tokenizer(
+      {.vocabulary = vocabulary, .special = {"<|user|>", "<|end|>"}, .min_count = 1}, texts);
+  write(directory.path() / "tokenizer.json", json);
   tokenizer_digest = policy::Tokenizer::parse(json)->digest();
 }
 
 World::~World() {
-  if (process_ && !process_->status()) kill();
+  if (process_ && !ended_->ended) kill();
   stream_.reset();
   stop_.request(StopReason::requested);
   const auto end = [this]() -> Task<> {
@@ -187,33 +190,35 @@ bool World::start(const nlohmann::json& changes) {
   spec.env = current_environment();
   spec.log = directory.path() / "log";
   process_ = std::move(*Process::start(run.executor(), spec));
+  ended_ = run.start(process_->wait());
   stream_.reset();
   channel_ = make_channel("unix:" + (directory.path() / "l").string());
   stub_ = v1::Trajectories::NewStub(channel_);
   run.wait_until(
-      [&] { return std::filesystem::exists(directory.path() / "ready") || process_->status(); },
+      [&] { return std::filesystem::exists(directory.path() / "ready") || ended_->ended; },
       std::chrono::seconds(60));
-  if (process_->status()) return false;
+  if (ended_->ended) return false;
   return run.wait_until([&] { return control->complete && weights->version > 0; },
                         std::chrono::seconds(60));
 }
 
 void World::kill() {
   process_->signal(SIGKILL, true);
-  run(process_->wait());
+  run.wait_until([&] { return ended_->ended; });
   stream_.reset();
 }
 
 int World::terminate() {
   process_->signal(SIGTERM, false);
-  const int status = run(process_->wait(), std::chrono::seconds(60));
+  run.wait_until([&] { return ended_->ended; }, std::chrono::seconds(60));
   stream_.reset();
-  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  return exit_code().value_or(-1);
 }
 
 std::optional<int> World::exit_code() {
-  if (!process_->status()) return std::nullopt;
-  return WIFEXITED(*process_->status()) ? WEXITSTATUS(*process_->status()) : -1;
+  if (!ended_->ended) return std::nullopt;
+  const int status = ended_->value();
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
 std::string World::log() const { return read_file(directory.path() / "log").value_or(""); }

@@ -88,6 +88,8 @@ class World {
 
   /// Turns until `condition` holds; fails the test after `limit`.
   bool until(const std::function<bool()>& condition, int seconds = 60);
+  /// Puts another tokenizer.json into the place of the world's.
+  void change_tokenizer(std::uint32_t vocabulary, const std::vector<std::string>& texts);
   bool reaches(v1::Stage stage, std::uint32_t round = 0, int seconds = 90);
 
   /// A sound trajectory with this reward (−1, 1, 2, 3).
@@ -115,6 +117,7 @@ class World {
   std::unique_ptr<Gate> gate_;
   std::unique_ptr<RpcServer> control_server_, weights_server_;
   std::unique_ptr<Process> process_;
+  TaskRunner::Handle<int> ended_;  ///< the process's wait status
   std::shared_ptr<grpc::Channel> channel_;
   std::unique_ptr<v1::Trajectories::Stub> stub_;
   std::optional<BidiCall<v1::Trajectory, v1::SubmitAnswer>> stream_;

@@ -66,7 +66,7 @@ TEST(ManyRollouts, ATrajectoryOnTheWireIsWhatWasSampled) {
   EXPECT_EQ(world.leases.asks.at(0).cls, lease::RequestClass::score);
 }
 
-TEST(ManyRollouts, DrainingCutsOffWhatDoesNotEndInTime) {
+TEST(ManyRollouts, ACancelledRolloutEndsAloneAndItsPlaceIsFree) {
   World world;
   world.policy.stuck = true;
   world.dispatch(world.assignment("a"));
@@ -80,7 +80,37 @@ TEST(ManyRollouts, DrainingCutsOffWhatDoesNotEndInTime) {
   EXPECT_EQ(done->stop_reason(), v1::STOP_REASON_CANCELLED);
   world.dispatch(world.assignment("b"));
   ASSERT_TRUE(world.run.wait_until([&] { return world.pool.size() == 1; }));
-}  // the world's end drains with a deadline that has passed
+}
+
+TEST(ManyRollouts, DrainingCutsOffWhatDoesNotEndInTimeAndTakesNoMore) {
+  World world;
+  world.policy.stuck = true;
+  world.dispatch(world.assignment("a"));
+  ASSERT_TRUE(world.run.wait_until([&] { return world.policy.most_at_once == 1; }));
+  world.drain(world.clock->now() + std::chrono::milliseconds(100));
+  EXPECT_EQ(world.pool.size(), 0U);
+  const auto* done = world.wait_for("a");
+  ASSERT_NE(done, nullptr);
+  EXPECT_EQ(done->infrastructure_cause(), "worker_drained");
+  EXPECT_FALSE(done->has_reward());
+  EXPECT_EQ(world.learner.log.size(), 0U);
+  world.dispatch(world.assignment("late"));
+  const auto* refused = world.wait_for("late");
+  ASSERT_NE(refused, nullptr);
+  EXPECT_EQ(refused->infrastructure_cause(), "worker_full");
+}
+
+TEST(ManyRollouts, DrainingLetsARolloutEndThatEndsInTime) {
+  World world;
+  world.dispatch(world.assignment("abcd1234-agentic-0-1"));
+  ASSERT_TRUE(world.run.wait_until([&] { return world.pool.size() == 1; }));
+  world.drain(world.clock->now() + std::chrono::seconds(60));
+  const auto* done = world.wait_for("abcd1234-agentic-0-1");
+  ASSERT_NE(done, nullptr);
+  EXPECT_EQ(done->infrastructure_cause(), "");
+  EXPECT_EQ(done->reward(), 3.0);
+  EXPECT_TRUE(done->delivered());
+}
 
 }  // namespace
 }  // namespace swage::rollout_worker::test

@@ -60,8 +60,7 @@ class World {
   }
 
   ~World() {
-    const auto now = std::chrono::steady_clock::now();
-    run(pool.drain(now));
+    if (!drained_) drain(std::chrono::steady_clock::now());
     run(dispatcher->close(std::chrono::seconds(1)));
     run(sink->close());
     for (FakeServer* server : servers_of_the_world()) run(server->kill());
@@ -96,6 +95,11 @@ class World {
     *message.mutable_assignment() = std::move(a);
     controller.send(std::move(message));
   }
+  /// Drains the pool; once.
+  void drain(TimePoint deadline) {
+    drained_ = true;
+    run(pool.drain(deadline));
+  }
   /// Waits for the end of a rollout. Null: it did not end in time.
   const v1::RolloutDone* wait_for(const std::string& id, std::uint32_t attempt = 1) {
     run.wait_until([&] { return controller.done(id, attempt) != nullptr; },
@@ -128,6 +132,7 @@ class World {
   Commands commands;
 
  private:
+  bool drained_ = false;
   std::string address(const char* name) const {
     return "unix:" + (directory.path() / name).string();
   }

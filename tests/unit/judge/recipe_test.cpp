@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "common/base/philox.hpp"
+#include "gpu_pool/judge/core/draws.hpp"
 #include "gpu_pool/judge/core/statistics.hpp"
 
 namespace swage::judge {
@@ -40,6 +41,25 @@ TEST(Fill, AUniformRecipeStaysInItsBounds) {
   std::vector<float> expected(kMany);
   std::ranges::generate(expected, [&] { return uniform(engine); });
   EXPECT_LT(ks_distance(values, expected), 0.005);
+}
+
+/// What a GPU does by itself: one lane of the block.
+TEST(Fill, ALaneAloneMakesTheElementsOfItsLane) {
+  const auto normals = draw({Law::normal, 3, 2}, 3 * kFillBlock, 77);
+  const auto uniforms = draw({Law::uniform, -1, 4}, 3 * kFillBlock, 77);
+  for (const std::uint64_t lane : {0UL, 1UL, 1023UL, 1024UL, 2500UL}) {
+    const PhiloxWords drawn = philox_words(77, lane);
+    const auto& words = drawn.words;
+    const std::uint64_t first = lane / kLanes * kFillBlock + lane % kLanes;
+    for (std::size_t i = 0; i < 4; ++i)
+      EXPECT_NEAR(uniforms[first + i * kLanes], uniform_value(words[i], -1, 4), 1e-6);
+    for (std::size_t i = 0; i < 2; ++i) {
+      const float radius = 2 * std::sqrt(squared_radius(words[i]));
+      const Direction to = direction(words[i + 2]);
+      EXPECT_NEAR(normals[first + i * kLanes], 3 + radius * to.sine, 1e-5);
+      EXPECT_NEAR(normals[first + (i + 2) * kLanes], 3 + radius * to.cosine, 1e-5);
+    }
+  }
 }
 
 TEST(Fill, IntegersReachEachValueAndNoOther) {

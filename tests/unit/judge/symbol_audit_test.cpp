@@ -50,6 +50,15 @@ TEST(SymbolAudit, RefusesWaysAroundTheKernelItself) {
     EXPECT_THAT(refused(symbol), Optional(HasSubstr(symbol)));
 }
 
+TEST(SymbolAudit, AllowsLaunchesAndRefusesTheRestOfCuda) {
+  for (const char* symbol : {"cudaLaunchKernel", "__cudaRegisterFatBinary", "cudaMemsetAsync"})
+    EXPECT_EQ(refused(symbol), std::nullopt) << symbol;
+  for (const char* symbol :
+       {"cudaIpcOpenMemHandle", "cudaLaunchHostFunc", "cudaStreamAddCallback", "cuMemMap",
+        "cuStreamWaitValue32_v2", "cudaGetDriverEntryPointByVersion", "cudaHostRegister"})
+    EXPECT_THAT(refused(symbol), Optional(HasSubstr(symbol)));
+}
+
 TEST(SymbolAudit, RefusesALibraryThatNeedsAnother) {
   ElfSummary library;
   library.needed = {"libc.so.6", "libm.so.6"};

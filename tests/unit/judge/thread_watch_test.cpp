@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <csignal>
 #include <thread>
 
@@ -42,14 +43,42 @@ TEST(ThreadWatch, SeesAProcessStoppedOnlyWhenEveryThreadStands) {
   ::waitpid(pid, &status, WUNTRACED);
   while (watch.look() == ThreadWatch::State::running) std::this_thread::yield();
   EXPECT_EQ(watch.look(), ThreadWatch::State::stopped);
+  const std::uint64_t turns = watch.turns();
+  EXPECT_EQ(watch.turns(), turns) << "nobody stopped is given a processor";
   test::signal_process(pid, SIGCONT);
   ::waitpid(pid, &status, WCONTINUED);
+  while (watch.turns() == turns) std::this_thread::yield();
   EXPECT_EQ(watch.look(), ThreadWatch::State::running);
   test::signal_process(pid, SIGKILL);
   ::waitpid(pid, &status, 0);
   EXPECT_EQ(watch.look(), ThreadWatch::State::gone);
   ::close(ready[0]);
   ::close(ready[1]);
+}
+
+void stay_on_core_0() {
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(0, &one);
+  ::sched_setaffinity(0, sizeof one, &one);
+}
+
+TEST(OwnWait, GrowsWhileAnotherThreadHasTheCore) {
+  if (::access("/proc/thread-self/schedstat", R_OK) != 0)
+    GTEST_SKIP() << "the kernel keeps no account of waits";
+  std::atomic<bool> done = false;
+  std::jthread other([&] {
+    stay_on_core_0();
+    while (!done) continue;
+  });
+  std::jthread judge([&] {
+    stay_on_core_0();
+    const double before = own_waited_ns();
+    const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (own_waited_ns() == before && std::chrono::steady_clock::now() < limit) continue;
+    EXPECT_GT(own_waited_ns(), before);
+    done = true;
+  });
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <random>
 #include <set>
 
+#include "common/base/redundant_turns.hpp"
 #include "learner/core/batch.hpp"
 #include "learner/core/packing.hpp"
 #include "learner/core/repetition.hpp"

@@ -186,6 +186,21 @@ TEST_F(HolderTest, AWaitingRequestSurvivesARestartOfTheQueueWithItsAge) {
   release(**waiting->value());
 }
 
+TEST_F(HolderTest, AQueueThatStaysAwayEndsAWaitAndOneThatAnswersDoesNot) {
+  queue.add_gpu("g0");
+  const auto first = held("a");
+  const auto waiting = hold("b");
+  pass(10min);
+  EXPECT_FALSE(waiting->ended);
+  queue.down = true;
+  pass(30min);
+  EXPECT_FALSE(waiting->ended);  // the queue may yet come back
+  pass(31s + 5s);
+  ASSERT_TRUE(waiting->ended);
+  EXPECT_EQ(waiting->value().error(), HoldErrc::waited);
+  queue.down = false;
+}
+
 TEST_F(HolderTest, ALeaseThatTheQueueTookBackIsLostAndSaysWhy) {
   queue.add_gpu("g0");
   const auto lease = held("a");

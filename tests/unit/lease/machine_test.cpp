@@ -285,6 +285,20 @@ TEST_F(MachineTest, TheThirdUnclaimedGrantIsTheLast) {
   EXPECT_EQ(gpu_state("g0"), "idle");
 }
 
+TEST_F(MachineTest, TheLastRetryEndsTheRequestAndItsRepeatHearsTheSame) {
+  join("g0");
+  auto grant = take("a");
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_TRUE(release(grant, ReleaseAs::retry).has_value());
+    ASSERT_TRUE(release(grant, ReleaseAs::retry).has_value());
+    if (i == 2) break;
+    beat("g0");
+    machine.cleared("g0", "boot", grant.token, true);
+    grant = mailed_grant();
+  }
+  EXPECT_EQ(std::get<Ended>(ask("a")).state, EndState::dead);
+}
+
 TEST_F(MachineTest, NobodyElsesTokenRenewsOrReleases) {
   join("g0");
   auto grant = take("a");

@@ -5,7 +5,7 @@ import socket
 
 import pytest
 import torch
-from swage_model_host import channel, program, task
+from swage_model_host import channel, cpu, program, task
 from swage_model_host.memory import Place, Shared
 
 
@@ -43,7 +43,8 @@ def test_a_strided_tensor_is_stored_with_its_gaps_and_read_back() -> None:
     os.ftruncate(descriptor, 4096)
     place = Place(64, torch.float32, (2, 3), (5, 1))
     source = torch.arange(10.0).reshape(2, 5)[:, :3]
-    Shared(descriptor, 4096, writable=True).store(place, source)
-    again = Shared(descriptor, 4096, writable=False).tensor(place)
+    device = cpu.CpuDevice("")
+    Shared(device.map(descriptor, 4096, writable=True)).store(place, source)
+    again = Shared(device.map(descriptor, 4096, writable=False)).tensor(place)
     assert torch.equal(again, source)
     assert again.stride() == (5, 1)

@@ -58,16 +58,12 @@ TEST(EvaluationBook, ARenewalMovesTheEndAndNeverBack) {
   EXPECT_EQ(book.next_check(), kNow + 16s);
 }
 
-TEST(EvaluationBook, JudgingEndsAtItsModesLimitHoweverLongTheLease) {
-  for (const auto& [mode, limit] :
-       {std::pair(judge::Mode::verify, 60s), std::pair(judge::Mode::profile, 120s),
-        std::pair(judge::Mode::score, 180s)}) {
-    EvaluationBook book;
-    book.accept({1, 1}, RequestId("a"), 400s, kNow);
-    book.judging(mode, kNow);
-    EXPECT_FALSE(book.overdue(kNow + limit - 1ns).has_value());
-    EXPECT_EQ(book.overdue(kNow + limit), EvaluationBook::Overdue::time_limit);
-  }
+TEST(EvaluationBook, JudgingEndsAtItsLimitHoweverLongTheLease) {
+  EvaluationBook book;
+  book.accept({1, 1}, RequestId("a"), 400s, kNow);
+  book.judging(60s, kNow);
+  EXPECT_FALSE(book.overdue(kNow + 60s - 1ns).has_value());
+  EXPECT_EQ(book.overdue(kNow + 60s), EvaluationBook::Overdue::time_limit);
 }
 
 TEST(EvaluationBook, AnEndingIsKeptTenMinutesForTheSameCall) {

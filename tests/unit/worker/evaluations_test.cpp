@@ -134,6 +134,38 @@ TEST_F(EvaluationsTest, AJudgeIsKilledWhenItsLeaseRunsOutAndNotWhenItWasRenewed)
   EXPECT_THAT(runner.log, ElementsAre("start a", "killed a", "clear"));
 }
 
+TEST_F(EvaluationsTest, AJudgeIsKilledAfterItsModesLimitHoweverOftenTheLeaseIsRenewed) {
+  const auto open = judging({1, 1}, "a");
+  open->extend(1h);
+  advance(60s - 1ns);
+  EXPECT_EQ(runner.running, "a");
+  advance(1ns);
+  EXPECT_EQ(std::get<Lost>(*open->ending()).why, Lost::Why::time_limit);
+}
+
+TEST_F(EvaluationsTest, ATaskThatNoJudgeHasLearnedGetsTheTimeToLearnIt) {
+  runner.known = false;
+  const auto open = judging({1, 1}, "a");
+  open->extend(1h);
+  advance(60s + 240s - 1ns);
+  EXPECT_EQ(runner.running, "a");
+  advance(1ns);
+  EXPECT_EQ(std::get<Lost>(*open->ending()).why, Lost::Why::time_limit);
+}
+
+TEST(TimeLimit, GrowsWithTheModeTheBudgetAndATaskToLearn) {
+  judge::JudgeRequest work;
+  for (const auto& [mode, limit] :
+       {std::pair(judge::Mode::verify, 60s), std::pair(judge::Mode::profile, 120s),
+        std::pair(judge::Mode::score, 180s)}) {
+    work.mode = mode;
+    EXPECT_EQ(judge::time_limit(work, true), limit);
+    EXPECT_EQ(judge::time_limit(work, false), limit + 240s);
+  }
+  work.budget_s = 100;
+  EXPECT_EQ(judge::time_limit(work, true), 280s);
+}
+
 TEST_F(EvaluationsTest, AnUploadThatNeverComesEndsWithTheLease) {
   const auto open = begin({1, 1}, "a");
   advance(12s);

@@ -1,8 +1,14 @@
 #include <gtest/gtest.h>
 
+#include <string>
+#include <vector>
+
 #include "common/base/digest.hpp"
+#include "common/rpc/channel.hpp"
 #include "gpu_pool/worker/adapters/evaluator_messages.hpp"
+#include "sandbox/api/bundle.hpp"
 #include "swage/v1/bundle.pb.h"
+#include "swage/v1/sandbox.pb.h"
 
 namespace swage::worker {
 namespace {
@@ -54,8 +60,9 @@ TEST(EvaluatorMessages, AStartWithABadFieldIsRefusedByTheFieldsName) {
   EXPECT_EQ(complaint([](auto& s) { s.clear_mode(); }), "mode");
   EXPECT_EQ(complaint([](auto& s) { s.set_precision("loose"); }), "precision");
   EXPECT_EQ(complaint([](auto& s) { s.mutable_task()->set_source("other"); }), "task.digest");
-  EXPECT_EQ(complaint([](auto& s) { s.set_bundle_bytes(kMaxBundleBytes + 1); }), "bundle_bytes");
-  EXPECT_EQ(complaint([](auto& s) { s.set_bundle_bytes(kMaxBundleBytes); }), "accepted");
+  EXPECT_EQ(complaint([](auto& s) { s.set_bundle_bytes(sandbox::kMaxBundleBytes + 1); }),
+            "bundle_bytes");
+  EXPECT_EQ(complaint([](auto& s) { s.set_bundle_bytes(sandbox::kMaxBundleBytes); }), "accepted");
 }
 
 v1::Bundle good_bundle() {
@@ -91,6 +98,37 @@ TEST(EvaluatorMessages, ABundleWithOneChangedByteOrABadPathIsRefused) {
   EXPECT_FALSE(passes([](auto& b) { b.mutable_files(0)->set_path("../a.cpp"); }));
   EXPECT_FALSE(passes([](auto& b) { *b.add_files() = b.files(0); }));
   EXPECT_FALSE(check_bundle("no protobuf", std::string(64, 'a')).has_value());
+}
+
+TEST(EvaluatorMessages, ALibraryAsLargeAsASandboxSendsPassesAndALargerOneIsRefused) {
+  const auto answer = [](std::size_t bytes) {
+    auto bundle = good_bundle();
+    bundle.set_library(std::string(bytes, 'x'));
+    bundle.set_id(sandbox::bundle_id({{"kernels/a.cpp", 0444, "int x;"}}, bundle.library()));
+    const auto ok = check_bundle(bundle.SerializeAsString(), bundle.id());
+    return ok ? std::string("accepted") : ok.error();
+  };
+  EXPECT_EQ(answer(sandbox::kMaxLibraryBytes), "accepted");
+  EXPECT_EQ(answer(sandbox::kMaxLibraryBytes + 1),
+            "the library is larger than 11 MiB; make it smaller");
+}
+
+/// What a sandbox may pack has to reach the rollout worker in one message.
+TEST(EvaluatorMessages, TheLargestBundleFitsIntoOneMessage) {
+  v1::SessionUp up;
+  auto& bundle = *up.mutable_packed()->mutable_bundle();
+  std::vector<sandbox::WorkFile> files;
+  for (std::size_t i = 0; i < sandbox::kMaxBundleFiles; ++i) {
+    auto& file = *bundle.add_files();
+    file.set_path(std::to_string(i) + "/" + std::string(250, 'p'));
+    file.set_content(std::string(sandbox::kMaxFilesBytes / sandbox::kMaxBundleFiles, 'c'));
+    files.push_back({file.path(), 0444, file.content()});
+  }
+  ASSERT_TRUE(sandbox::check_bundle_files(files));
+  bundle.set_library(std::string(sandbox::kMaxLibraryBytes, 'l'));
+  bundle.set_compile_error(std::string(std::size_t{64} << 10, 'e'));
+  EXPECT_LE(sandbox::kMaxBundleBytes, std::size_t{kMaxMessageBytes});
+  EXPECT_LT(up.ByteSizeLong(), sandbox::kMaxBundleBytes - (std::size_t{64} << 10));
 }
 
 }  // namespace
