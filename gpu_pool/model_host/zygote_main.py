@@ -1,4 +1,4 @@
-"""Entry of the zygote: `python -I -S -B zygote_main.py MOUNT_POINT CACHE ARENA_LIBRARY`.
+"""Entry of the zygote: `python -I -S -B zygote_main.py MOUNT_POINT CACHE`.
 
 -S leaves out site.py, so the packages' folder is put on the path here, and nothing else is.
 """
@@ -15,4 +15,4 @@ if __name__ == "__main__":
     facts = warm.up(sys.argv[2])  # sets the environment that torch reads, so it comes first
     from swage_model_host import zygote
 
-    sys.exit(zygote.main(sys.argv[1], sys.argv[2], sys.argv[3], facts))
+    sys.exit(zygote.main(sys.argv[1], sys.argv[2], facts))

@@ -7,6 +7,7 @@
 #include <cerrno>
 
 #include "common/base/descriptor_passing.hpp"
+#include "common/base/json_text.hpp"
 
 namespace swage::judge {
 namespace {
@@ -46,7 +47,7 @@ std::optional<nlohmann::json> parse_packet(std::string_view text) {
 
 Result<void, ChannelErrc> send_packet(int socket, const nlohmann::json& message,
                                       const std::vector<int>& descriptors, SteadyTime deadline) {
-  std::string text = message.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  std::string text = json_text(message);
   if (text.size() > kMaxPacket) return tl::unexpected(ChannelErrc::malformed);
   iovec part{text.data(), text.size()};
   msghdr header{};

@@ -1,6 +1,5 @@
 #include "gpu_pool/judge/adapters/host.hpp"
 
-#include <fcntl.h>
 #include <linux/futex.h>
 #include <poll.h>
 #include <signal.h>
@@ -8,12 +7,12 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <cstring>
 #include <thread>
 #include <tuple>
 
+#include "common/base/digest.hpp"
 #include "gpu_pool/judge/adapters/raw_clock.hpp"
 
 namespace swage::judge {
@@ -24,8 +23,10 @@ using std::chrono::steady_clock;
 
 constexpr milliseconds kSendLimit{2000};
 constexpr milliseconds kStopLimit{2000};
-constexpr milliseconds kLookEvery{20};  // for death and memory, while a call runs
+constexpr milliseconds kLookEvery{20};          // for death, while a call runs
+constexpr milliseconds kUnguardedReading{250};  // a judge without the guard takes its time
 constexpr std::size_t kLogTail = 64 << 10;
+constexpr std::uint32_t kSamples = 1U << 17;  // elements of a result that close a window
 
 HostFailure protocol_failure(std::string message) {
   HostFailure failure;
@@ -77,7 +78,19 @@ std::string_view name_of(Role role) {
   return "";
 }
 
-Host::Host(HostParts parts) : parts_(std::move(parts)), threads_(parts_.pid) {}
+Host::Host(HostParts parts, Device& device)
+    : parts_(std::move(parts)), device_(&device), threads_(parts_.pid) {
+  const std::string secret = random_bytes(sizeof sample_seed_);
+  std::memcpy(&sample_seed_, secret.data(), sizeof sample_seed_);
+}
+
+bool Host::adopt() {
+  if (!alive()) return false;  // it died between two evaluations
+  auto arena = device_->open(std::move(parts_.arena_file), parts_.arena_bytes);
+  if (!arena) return false;
+  parts_.arena = std::move(*arena);
+  return true;
+}
 
 Host::~Host() {
   if (parts_.pidfd) kill();
@@ -86,6 +99,12 @@ Host::~Host() {
 bool Host::alive() const {
   pollfd watched{parts_.pidfd.get(), POLLIN, 0};
   return ::poll(&watched, 1, 0) == 0;
+}
+
+bool Host::end(Milliseconds limit) {
+  kill();
+  pollfd watched{parts_.pidfd.get(), POLLIN, 0};
+  return ::poll(&watched, 1, static_cast<int>(limit.count())) == 1;
 }
 
 void Host::kill() { ::syscall(SYS_pidfd_send_signal, parts_.pidfd.get(), SIGKILL, nullptr, 0); }
@@ -97,20 +116,17 @@ bool Host::resume() {
 HostFailure Host::death() {
   HostFailure failure;
   failure.kind = HostFailure::Kind::died;
-  failure.memory_full = memory_limit_ > 0 && memory_seen_ > memory_limit_ / 20 * 19;
   const auto told = receive_packet(parts_.fate.get(), steady_clock::now() + milliseconds(5000));
-  if (told && told->message.contains("status") && told->message["status"].is_number_integer())
-    failure.wait_status = told->message["status"].get<int>();
+  if (!told) return failure;
+  const auto number = [&told](const char* key) {
+    const auto found = told->message.find(key);
+    const bool there = found != told->message.end() && found->is_number_integer();
+    return there ? found->get<std::int64_t>() : 0;
+  };
+  failure.wait_status = static_cast<int>(number("status"));
+  const auto peak = static_cast<std::uint64_t>(number("peak_bytes"));
+  failure.memory_full = memory_limit_ > 0 && peak >= memory_limit_ / 10 * 9;
   return failure;
-}
-
-void Host::sample_memory() {
-  const std::string path = "/proc/" + std::to_string(parts_.pid) + "/statm";
-  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  std::array<char, 64> text{};
-  if (!file || ::read(file.get(), text.data(), text.size() - 1) <= 0) return;
-  const auto pages = static_cast<std::size_t>(std::strtoull(text.data(), nullptr, 10));
-  memory_seen_ = pages * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
 }
 
 void Host::send(const nlohmann::json& message, const std::vector<int>& descriptors) {
@@ -131,7 +147,6 @@ Result<nlohmann::json, HostFailure> Host::answer(std::string_view operation,
     if (packet.error() == ChannelErrc::closed) return tl::unexpected(death());
     if (packet.error() == ChannelErrc::malformed)
       return tl::unexpected(protocol_failure("a control packet is not a small JSON object"));
-    sample_memory();
     if (steady_clock::now() >= deadline) return tl::unexpected(timed_out(std::string(operation)));
   }
   const auto& message = packet->message;
@@ -156,15 +171,16 @@ Result<nlohmann::json, HostFailure> Host::ask(nlohmann::json message,
 Result<std::vector<std::string>, HostFailure> Host::greet(std::size_t arena_bytes, bool poison,
                                                           Milliseconds limit) {
   auto page = SharedMemory::make("page", kPageBytes);
-  auto arena = SharedMemory::make("arena", arena_bytes);
+  auto arena = device_->make("arena", arena_bytes);
   if (!page || !arena) return tl::unexpected(protocol_failure("no shared memory"));
+  device_->prepare_arena(*arena, poison);
   parts_.page = std::move(*page);
   parts_.arena = std::move(*arena);
   auto born = answer("born", {"missing"}, limit);
   if (!born) return tl::unexpected(born.error());
   const nlohmann::json hello{
       {"op", "hello"}, {"nonce", parts_.pid}, {"arena_bytes", arena_bytes}, {"poison", poison}};
-  const std::vector<int> shared{parts_.page.descriptor().get(), parts_.arena.descriptor().get()};
+  const std::vector<int> shared{parts_.page.descriptor().get(), parts_.arena.descriptor()};
   const auto greeted = ask(hello, shared, {"nonce"}, limit);
   if (!greeted) return tl::unexpected(greeted.error());
   std::vector<std::string> missing;
@@ -198,6 +214,21 @@ Result<void, HostFailure> Host::arm(Milliseconds limit) {
   return {};
 }
 
+bool Host::wake() {
+  if (awake_ || !device_->rings_running_hosts()) return alive();
+  const std::uint64_t before = threads_.turns();
+  awake_ = resume();
+  const SteadyTime limit = steady_clock::now() + kStopLimit;
+  while (awake_ && threads_.turns() == before && steady_clock::now() < limit) {
+  }
+  return awake_;
+}
+
+Result<void, HostFailure> Host::rest() {
+  if (!std::exchange(awake_, false)) return {};
+  return stop(steady_clock::now() + kStopLimit);
+}
+
 Result<void, HostFailure> Host::park(Milliseconds limit) {
   std::atomic_ref(page().operation).store(static_cast<std::uint32_t>(Operation::park));
   std::atomic_ref(page().ring).fetch_add(1);
@@ -221,34 +252,72 @@ Result<void, HostFailure> Host::wait_done(std::uint32_t ring, SteadyTime deadlin
     const long woken = ::syscall(SYS_futex, &page().done, FUTEX_WAIT, seen, &timeout, nullptr, 0);
     if (woken == 0 || errno != ETIMEDOUT) continue;
     if (!alive()) return tl::unexpected(death());
-    sample_memory();
+  }
+}
+
+Result<void, HostFailure> Host::spin_until_done(std::uint32_t ring, SteadyTime deadline) {
+  constexpr std::uint32_t kSpinsPerLook = 1U << 12;
+  const std::atomic_ref<std::uint32_t> done(page().done);
+  SteadyTime look = steady_clock::now() + kLookEvery;
+  for (std::uint32_t spins = 1; done.load(std::memory_order_acquire) != ring; ++spins) {
+    if (spins % kSpinsPerLook != 0 || steady_clock::now() < look) continue;
+    look = steady_clock::now() + kLookEvery;
+    if (look >= deadline) return tl::unexpected(timed_out("forward"));
+    if (!alive()) return tl::unexpected(death());
+  }
+  return {};
+}
+
+void Host::sample(CallOutputs& outputs) {
+  outputs.sample_seed = sample_seed_++;
+  const auto share =
+      kSamples / std::max<std::uint32_t>(1, static_cast<std::uint32_t>(outputs.outputs.size()));
+  for (const Output& output : outputs.outputs) {
+    const bool there = output.region == Output::Region::arena && output.bytes > 0;
+    outputs.samples.push_back(there ? device_->sample(arena().subspan(output.offset, output.bytes),
+                                                      outputs.sample_seed, share)
+                                    : std::vector<std::uint32_t>());
   }
 }
 
 Result<Host::Call, HostFailure> Host::call(Operation operation, std::uint64_t input_bytes,
-                                           Milliseconds limit) {
+                                           Milliseconds limit, bool ghost) {
+  const bool running = device_->rings_running_hosts();
+  if (running && !wake()) return tl::unexpected(death());
   const std::uint32_t ring = page().ring + 1;
-  const double waited_before = threads_.waited_ns();
+  const double waited_before = threads_.waited_ns() + own_waited_ns();
   std::atomic_ref(page().operation).store(static_cast<std::uint32_t>(operation));
-  std::atomic_ref(page().ring).store(ring, std::memory_order_release);
+  std::atomic_ref(page().ghost).store(ghost ? 1U : 0U);
   const SteadyTime deadline = steady_clock::now() + limit;
   const double t0 = raw_ns();
-  if (!resume()) return tl::unexpected(death());
-  if (const auto done = wait_done(ring, deadline); !done) return tl::unexpected(done.error());
-  if (const auto stopped = stop(steady_clock::now() + kStopLimit); !stopped)
-    return tl::unexpected(stopped.error());
-  const double t1 = raw_ns();
+  std::atomic_ref(page().ring).store(ring, std::memory_order_release);
+  if (!running && !resume()) return tl::unexpected(death());
+  const auto done = running ? spin_until_done(ring, deadline) : wait_done(ring, deadline);
+  if (!done) return tl::unexpected(done.error());
+  const double said_so = raw_ns();
+  if (!by_standstill_) std::this_thread::sleep_for(kUnguardedReading);
+  if (!running)
+    if (const auto stopped = stop(steady_clock::now() + kStopLimit); !stopped)
+      return tl::unexpected(stopped.error());
+  double t1 = by_standstill_ ? raw_ns() : said_so;
   CallPage copy;
   std::memcpy(&copy, &page(), sizeof copy);
+  Result<CallOutputs, std::string> outputs = tl::unexpected<std::string>("");
+  if (copy.status == 1) outputs = read_outputs(copy, parts_.arena.size(), input_bytes);
+  if (running && outputs) sample(*outputs);
+  if (running && by_standstill_) t1 = raw_ns();
+  // Before a running host is stopped: its idle threads wake up for that, and wait for their turn.
+  const double waited = threads_.waited_ns() + own_waited_ns() - waited_before;
+  if (running)
+    if (const auto rested = rest(); !rested) return tl::unexpected(rested.error());
   if (copy.status != 1) {
     const auto why = answer("failed", {}, kSendLimit);  // sent before `done`: it is there
     return tl::unexpected(why ? protocol_failure("a call failed without a reason") : why.error());
   }
-  auto outputs = read_outputs(copy, parts_.arena.size(), input_bytes);
   if (!outputs) return tl::unexpected(protocol_failure(outputs.error()));
   Call call;
   call.window_us = (t1 - t0) / 1e3;
-  call.waited_us = (threads_.waited_ns() - waited_before) / 1e3;
+  call.waited_us = waited / 1e3;
   call.outputs = std::move(*outputs);
   return call;
 }

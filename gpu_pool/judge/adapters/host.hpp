@@ -12,6 +12,7 @@
 #include "common/base/descriptor.hpp"
 #include "common/base/result.hpp"
 #include "gpu_pool/judge/adapters/control_channel.hpp"
+#include "gpu_pool/judge/adapters/device.hpp"
 #include "gpu_pool/judge/adapters/shared_memory.hpp"
 #include "gpu_pool/judge/adapters/thread_watch.hpp"
 #include "gpu_pool/judge/core/call_page.hpp"
@@ -31,7 +32,7 @@ struct HostFailure {
     protocol,   ///< its answer is not what the protocol allows: message
   } kind = Kind::protocol;
   int wait_status = 0;
-  bool memory_full = false;  ///< died, and its address space was at the limit
+  bool memory_full = false;  ///< died, and had used nine tenths of its memory limit
   std::string stage;         ///< the operation that failed
   std::string category;      ///< exception, memory, metadata, policy, task
   std::string message;       ///< untrusted text
@@ -45,18 +46,21 @@ struct HostParts {
   Descriptor fate;
   Descriptor pidfd;
   Descriptor log;
-  SharedMemory page;   ///< empty until hello
-  SharedMemory arena;  ///< empty until hello
+  SharedMemory page;      ///< empty until hello
+  DeviceMemory arena;     ///< empty until hello
+  Descriptor arena_file;  ///< of a host that another judge made: its arena, not mapped yet
+  std::uint64_t arena_bytes = 0;
 };
 
-/// One model host, seen from the judge. It is stopped whenever it is not carrying out a call or a
-/// control packet, once it has been armed. The destructor kills it unless release() was called.
-/// Thread: one.
+/// One model host, seen from the judge. Once it has been armed it is stopped whenever it is not
+/// carrying out a call or a control packet, or waiting for the ring (wake()). The destructor kills
+/// it unless release() was called. Thread: one.
 class Host {
  public:
   using Milliseconds = std::chrono::milliseconds;
 
-  explicit Host(HostParts parts);
+  /// `device` is where its kernels run; it outlives the host.
+  Host(HostParts parts, Device& device);
   Host(Host&&) noexcept = default;
   Host& operator=(Host&&) = delete;
   Host(const Host&) = delete;
@@ -64,11 +68,14 @@ class Host {
 
   Role role() const { return parts_.role; }
   pid_t pid() const { return parts_.pid; }
-  std::span<const std::byte> arena() const { return parts_.arena.bytes(); }
-  std::span<std::byte> arena() { return parts_.arena.bytes(); }
-  /// The address space it may have, for telling a death by memory from another; 0: no limit.
-  void set_memory_limit(std::size_t bytes) { memory_limit_ = bytes; }
+  /// Addresses on the device.
+  std::span<std::byte> arena() const { return parts_.arena.bytes(); }
+  /// The memory that it may fill, which tells a death by memory from another; 0: no limit. An
+  /// allocation that fails kills a program that does not look, by a signal like any wild pointer's.
+  void set_memory_limit(std::uint64_t bytes) { memory_limit_ = bytes; }
 
+  /// Maps the arena of a host that another judge made. False: it cannot be used.
+  bool adopt();
   /// First packets of a new host: its birth, then hello with a fresh page and arena. Returns the
   /// isolation layers that the host lacks.
   /// With `poison`, memory of the arena is full of kPoisonByte when it is handed out first.
@@ -93,17 +100,31 @@ class Host {
 
   /// What one call took, and what it returned.
   struct Call {
-    double window_us = 0;  ///< from just before SIGCONT until every thread stood still again
-    double waited_us = 0;  ///< of which its threads waited for a processor
+    double window_us = 0;  ///< from the ring until the result is complete (Device says when)
+    double waited_us =
+        0;  ///< in which its threads, or the judge that clocks it, waited for a processor
     CallOutputs outputs;
   };
-  /// One call: resumes the host, rings, waits for `done`, stops it again.
-  Result<Call, HostFailure> call(Operation operation, std::uint64_t input_bytes,
-                                 Milliseconds limit);
+  /// Where hosts wait for the ring running: lets this one go on, and returns when it has a
+  /// processor. False: it has ended. Needed only before something that is to happen between that
+  /// and the call; call() does it too.
+  bool wake();
+  /// Undoes wake() when no call follows.
+  Result<void, HostFailure> rest();
+  /// One call: rings, waits for `done`, closes the window, stops the host.
+  /// `ghost`: the candidate's library does nothing this time.
+  Result<Call, HostFailure> call(Operation operation, std::uint64_t input_bytes, Milliseconds limit,
+                                 bool ghost = false);
+
+  /// Off in tests: a call then ends when the host says so, and its threads run on while the judge
+  /// reads.
+  void end_calls_by_standstill(bool yes) { by_standstill_ = yes; }
 
   /// True while the process runs.
   bool alive() const;
   void kill();
+  /// Kills it and waits until it is gone. False: it is still there after `limit`.
+  bool end(Milliseconds limit);
   /// The end of what it has written to stdout and stderr, raw.
   std::string log() const;
   /// Gives the parts away without killing the host.
@@ -113,15 +134,19 @@ class Host {
   bool resume();
   Result<void, HostFailure> stop(SteadyTime deadline);
   Result<void, HostFailure> wait_done(std::uint32_t ring, SteadyTime deadline);
+  Result<void, HostFailure> spin_until_done(std::uint32_t ring, SteadyTime deadline);
+  void sample(CallOutputs& outputs);
   HostFailure death();
-  void sample_memory();
   CallPage& page() { return *reinterpret_cast<CallPage*>(parts_.page.bytes().data()); }
 
   HostParts parts_;
+  Device* device_;
   ThreadWatch threads_;
+  bool awake_ = false;             // running though no call is under way
+  std::uint64_t sample_seed_ = 0;  // nobody else's
   bool armed_ = false;
-  std::size_t memory_limit_ = 0;
-  std::size_t memory_seen_ = 0;
+  bool by_standstill_ = true;
+  std::uint64_t memory_limit_ = 0;
 };
 
 }  // namespace swage::judge

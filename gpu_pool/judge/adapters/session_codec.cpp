@@ -1,5 +1,6 @@
 #include <nlohmann/json.hpp>
 
+#include "common/base/json_text.hpp"
 #include "gpu_pool/judge/api/session.hpp"
 
 namespace swage::judge {
@@ -32,7 +33,8 @@ json request_json(const JudgeRequest& request) {
           {"subject", static_cast<int>(request.subject)},
           {"rounds", request.rounds},
           {"budget_s", request.budget_s},
-          {"changes", request.changes}};
+          {"changes", request.changes},
+          {"device", request.device}};
 }
 
 JudgeRequest request_from(const json& at) {
@@ -53,6 +55,7 @@ JudgeRequest request_from(const json& at) {
   at.at("rounds").get_to(out.rounds);
   at.at("budget_s").get_to(out.budget_s);
   at.at("changes").get_to(out.changes);
+  at.at("device").get_to(out.device);
   return out;
 }
 
@@ -71,12 +74,16 @@ Result<T, std::string> guarded(std::string_view text, Fn decode) {
 std::string encode(const SessionBegin& begin) {
   json hosts = json::array();
   for (const auto& host : begin.residents) hosts.push_back(host_json(host));
-  return json{{"request", request_json(begin.request)}, {"scratch", begin.scratch},
-              {"host_cores", begin.host_cores},         {"judge_cores", begin.judge_cores},
-              {"memory_bytes", begin.memory_bytes},     {"seed", begin.seed},
-              {"missing_layers", begin.missing_layers}, {"torch", begin.torch},
-              {"known_task", begin.known_task},         {"residents", std::move(hosts)}}
-      .dump(-1, ' ', false, json::error_handler_t::replace);
+  return json_text(json{{"request", request_json(begin.request)},
+                        {"scratch", begin.scratch},
+                        {"host_cores", begin.host_cores},
+                        {"judge_cores", begin.judge_cores},
+                        {"memory_bytes", begin.memory_bytes},
+                        {"seed", begin.seed},
+                        {"missing_layers", begin.missing_layers},
+                        {"torch", begin.torch},
+                        {"known_task", begin.known_task},
+                        {"residents", std::move(hosts)}});
 }
 
 Result<SessionBegin, std::string> decode_begin(std::string_view text) {
@@ -99,17 +106,16 @@ Result<SessionBegin, std::string> decode_begin(std::string_view text) {
 std::string encode(const SessionNews& news) {
   switch (news.kind) {
     case SessionNews::Kind::progress:
-      return json{{"kind", "progress"},
-                  {"phase", news.progress.phase},
-                  {"done", news.progress.done},
-                  {"total", news.progress.total}}
-          .dump();
+      return json_text(json{{"kind", "progress"},
+                            {"phase", news.progress.phase},
+                            {"done", news.progress.done},
+                            {"total", news.progress.total}});
     case SessionNews::Kind::facts:
-      return json{{"kind", "facts"}}.dump();
+      return json_text(json{{"kind", "facts"}});
     case SessionNews::Kind::keep:
-      return json{{"kind", "keep"}, {"host", host_json(news.host)}}.dump();
+      return json_text(json{{"kind", "keep"}, {"host", host_json(news.host)}});
     case SessionNews::Kind::verdict:
-      return json{{"kind", "verdict"}}.dump();
+      return json_text(json{{"kind", "verdict"}});
   }
   return {};
 }

@@ -99,6 +99,8 @@ Result<TaskFacts, std::string> parse_facts(const nlohmann::json& message) {
   auto state = parse_state(message.value("state", nlohmann::json()));
   if (!state) return tl::unexpected<std::string>("Model has an impossible state");
   facts.state = std::move(*state);
+  const auto absolute = message.value("absolute", nlohmann::json());
+  if (absolute.is_number()) facts.absolute = absolute.get<double>();
   for (const auto& name : message.value("hidden", nlohmann::json::array()))
     if (name.is_string())
       if (const auto which = hidden_of(name.get<std::string>())) facts.hidden.push_back(*which);
@@ -138,10 +140,12 @@ nlohmann::json facts_json(const TaskFacts& facts) {
   }
   nlohmann::json hidden = nlohmann::json::array();
   for (const Hidden which : facts.hidden) hidden.push_back(std::string(name_of(which)));
-  return {{"init_args", facts.init_args},
-          {"args", std::move(args)},
-          {"state", std::move(state)},
-          {"hidden", std::move(hidden)}};
+  nlohmann::json out{{"init_args", facts.init_args},
+                     {"args", std::move(args)},
+                     {"state", std::move(state)},
+                     {"hidden", std::move(hidden)}};
+  if (facts.absolute) out["absolute"] = *facts.absolute;
+  return out;
 }
 
 nlohmann::json place_json(const TensorSpec& spec, std::uint64_t offset) {

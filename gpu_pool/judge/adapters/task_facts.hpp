@@ -32,6 +32,8 @@ struct TaskFacts {
   nlohmann::json init_args;
   std::vector<Argument> args;
   std::vector<StateTensor> state;
+  /// The gate's absolute tolerance, where 1e-2 would let a candidate pass that computes nothing.
+  std::optional<double> absolute;
   std::vector<Hidden> hidden;  ///< distributions for which eager is finite and exact enough
 };
 

@@ -24,6 +24,23 @@ char state_in(int stat) {
   return name_end != line.npos && name_end + 2 < line.size() ? line[name_end + 2] : '\0';
 }
 
+struct Schedule {
+  std::uint64_t waited_ns = 0;
+  std::uint64_t turns = 0;
+};
+
+/// What a /proc schedstat file holds: nanoseconds run, nanoseconds waited, turns on a processor.
+Schedule schedule_in(int schedstat) {
+  std::array<char, 128> text{};
+  if (::pread(schedstat, text.data(), text.size() - 1, 0) <= 0) return {};
+  Schedule out;
+  char* rest = nullptr;
+  std::strtoull(text.data(), &rest, 10);
+  out.waited_ns = std::strtoull(rest, &rest, 10);
+  out.turns = std::strtoull(rest, nullptr, 10);
+  return out;
+}
+
 struct CloseFolder {
   void operator()(DIR* folder) const { ::closedir(folder); }
 };
@@ -84,14 +101,21 @@ void ThreadWatch::go_first(bool first) {
 
 double ThreadWatch::waited_ns() {
   double total = 0;
-  for (const auto& [id, files] : threads_) {
-    std::array<char, 128> text{};
-    if (::pread(files.schedule.get(), text.data(), text.size() - 1, 0) <= 0) continue;
-    char* after_run_time = nullptr;
-    std::strtoull(text.data(), &after_run_time, 10);
-    total += static_cast<double>(std::strtoull(after_run_time, nullptr, 10));
-  }
+  for (const auto& [id, files] : threads_)
+    total += static_cast<double>(schedule_in(files.schedule.get()).waited_ns);
   return total;
+}
+
+std::uint64_t ThreadWatch::turns() {
+  if (threads_.empty()) refresh();
+  const auto first = threads_.find(pid_);
+  return first == threads_.end() ? 0 : schedule_in(first->second.schedule.get()).turns;
+}
+
+double own_waited_ns() {
+  thread_local const Descriptor schedule(
+      ::open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC));
+  return static_cast<double>(schedule_in(schedule.get()).waited_ns);
 }
 
 }  // namespace swage::judge

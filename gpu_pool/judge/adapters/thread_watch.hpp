@@ -2,6 +2,7 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <map>
 
 #include "common/base/descriptor.hpp"
@@ -32,6 +33,9 @@ class ThreadWatch {
   /// such record.
   double waited_ns();
 
+  /// How often the process's first thread was given a processor; 0 if the kernel keeps no record.
+  std::uint64_t turns();
+
  private:
   struct Files {
     Descriptor stat;
@@ -44,5 +48,9 @@ class ThreadWatch {
   unsigned long links_ = 0;
   std::map<pid_t, Files> threads_;
 };
+
+/// Nanoseconds that the calling thread has waited for a processor; 0 if the kernel keeps no
+/// account.
+double own_waited_ns();
 
 }  // namespace swage::judge

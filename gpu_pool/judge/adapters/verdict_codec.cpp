@@ -92,7 +92,7 @@ void put_request(const JudgeRequest& request, v1::Verdict& verdict) {
 
 void put_device(const VerdictRecord& record, v1::Verdict& verdict) {
   auto& device = *verdict.mutable_device();
-  device.set_kind("cpu");
+  device.set_kind(record.device_kind);
   device.set_uuid(record.device_uuid);
   device.set_name(record.device_name);
   device.set_driver(record.device_driver);

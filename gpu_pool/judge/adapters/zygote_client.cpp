@@ -6,8 +6,10 @@ Result<HostParts, std::string> ZygoteClient::spawn(const HostOrder& order) {
   const nlohmann::json message{{"op", "spawn"},
                                {"role", std::string(name_of(order.role))},
                                {"workspace", order.workspace},
+                               {"device", order.device},
                                {"cpus", order.cpus},
-                               {"memory_bytes", order.memory_bytes}};
+                               {"memory_bytes", order.memory_bytes},
+                               {"without", order.without}};
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
   if (!send_packet(socket_.get(), message, {}, deadline))
     return tl::unexpected<std::string>("the zygote has gone");

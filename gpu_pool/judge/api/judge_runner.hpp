@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -36,16 +37,36 @@ struct JudgeRequest {
   std::uint64_t counter = 0;  ///< of the lease token
   Mode mode = Mode::verify;
   std::string task_id;
-  std::string task_source;   ///< text of model.py
-  std::string task_digest;   ///< SHA-256 of it, 64 hex digits
-  std::string precision;     ///< `official` or `matched`
-  bool one_machine = false;  ///< preset OneMachine: 12 rounds, j = 3
+  std::string task_source;     ///< text of model.py
+  std::string task_digest;     ///< SHA-256 of it, 64 hex digits
+  std::string precision;       ///< `official` or `matched`
+  std::string device = "cpu";  ///< kind of device: `cpu` or `cuda`
+  bool one_machine = false;    ///< preset OneMachine: 12 rounds, j = 3
   Subject subject = Subject::solution;
   std::uint32_t rounds = 0;          ///< valid rounds, with one look; 0: as the mode says
   std::uint32_t budget_s = 0;        ///< seconds that the rounds may take; 0: 60
   std::vector<std::string> changes;  ///< what was done to the solution before it was judged
   std::string bundle;                ///< serialised swage.v1.Bundle, content checked against its id
 };
+
+/// The longest that judging may take: verify 60 s, profile 120 s, score 180 s, and what the request
+/// allows its rounds beyond that; 240 s more for a task that no judge has learned yet, which
+/// Inductor has to compile first.
+constexpr std::chrono::seconds time_limit(const JudgeRequest& request, bool task_is_known) {
+  const auto by_mode = [&request] {
+    switch (request.mode) {
+      case Mode::verify:
+        return std::chrono::seconds(60);
+      case Mode::profile:
+        return std::chrono::seconds(120);
+      case Mode::score:
+        return std::chrono::seconds(180);
+    }
+    return std::chrono::seconds(60);
+  };
+  const std::chrono::seconds learning(task_is_known ? 0 : 240);
+  return by_mode() + std::chrono::seconds(request.budget_s) + learning;
+}
 
 /// How far an evaluation has come.
 struct Progress {
@@ -89,6 +110,9 @@ class JudgeRunner {
   virtual Task<Result<JudgeOutcome, JudgeErrc>> run(JudgeRequest request,
                                                     std::function<void(Progress)> progress,
                                                     StopSource& stop) = 0;
+
+  /// A judge has learned the task with this digest, and what it learned is still here.
+  virtual bool knows(const std::string& task_digest) const = 0;
 
   /// True: the device is clear, nothing of an evaluation is left on it.
   virtual Task<bool> clear() = 0;

@@ -56,15 +56,15 @@ std::string state_difference(const std::vector<StateTensor>& own,
 
 }  // namespace
 
-Arms::Arms(Descriptor zygote, std::vector<HostParts> residents, ArmSettings settings)
-    : zygote_(std::move(zygote)), settings_(std::move(settings)) {
+Arms::Arms(Descriptor zygote, std::vector<HostParts> residents, ArmSettings settings,
+           Machine& machine)
+    : zygote_(std::move(zygote)), settings_(std::move(settings)), machine_(machine) {
   for (auto& parts : residents) {
     const Role role = parts.role;
-    Host host(std::move(parts));
+    Host host(std::move(parts), machine_.of(role));
     // Without the guard every model keeps the weights that it made itself: so it must be new.
     if (!settings_.guards.weights && role != Role::task) continue;
-    if (!host.alive()) continue;  // it died between two evaluations: a new one is made
-    if (role == Role::task) task_was_resident_ = true;
+    if (!host.adopt()) continue;  // a new one is made
     hosts_.emplace(role, std::move(host));
   }
 }
@@ -81,6 +81,7 @@ Result<std::string, Ending> Arms::lay_solution(const Solution& solution) {
   const std::string folder = settings_.scratch + "/candidate-" + std::to_string(workspaces_++);
   auto files = solution.files;
   std::erase_if(files, [](const auto& file) { return file.first == "model.py"; });
+  if (!settings_.guards.workspace) files.emplace_back("model.py", settings_.task_source);
   const auto written = write_all(folder, files);
   if (!written) return tl::unexpected(written.error());
   return folder;
@@ -89,17 +90,27 @@ Result<std::string, Ending> Arms::lay_solution(const Solution& solution) {
 Result<Host*, Ending> Arms::spawn(Role role, const std::string& workspace) {
   HostOrder order;
   order.role = role;
+  order.device = machine_.of(role).facts().kind;
   order.workspace = workspace;
   order.cpus = settings_.host_cores;
+  if (is_untrusted_work(role)) {
+    if (!settings_.guards.ns) order.without.emplace_back("namespaces");
+    if (!settings_.guards.seccomp) order.without.emplace_back("seccomp");
+  }
+  Device& device = machine_.of(role);
+  const std::uint64_t arena = device.arena_bytes(settings_.plan.arena_bytes);
   // The task's own hosts may take what the machine has to spare: one that needs more is refused by
   // an allocation that fails, not by the kernel's choice of a process.
-  order.memory_bytes = (is_untrusted_work(role) ? settings_.memory_bytes : spare_memory()) +
-                       settings_.plan.arena_bytes + kSpareBytes;
+  order.memory_bytes =
+      (is_untrusted_work(role) ? settings_.memory_bytes : spare_memory()) + arena + kSpareBytes;
   auto parts = zygote_.spawn(order);
   if (!parts) return tl::unexpected(cannot(parts.error()));
   hosts_.erase(role);
-  Host& host = hosts_.emplace(role, Host(std::move(*parts))).first->second;
-  const auto lacking = host.greet(settings_.plan.arena_bytes, settings_.guards.guardalloc, kBirth);
+  Host& host = hosts_.emplace(role, Host(std::move(*parts), machine_.of(role))).first->second;
+  // The arena is address space, and memory only as far as results fill it.
+  host.set_memory_limit(order.memory_bytes - arena);
+  host.end_calls_by_standstill(settings_.guards.window || !is_untrusted_work(role));
+  const auto lacking = host.greet(arena, settings_.guards.guardalloc, kBirth);
   if (!lacking)
     return tl::unexpected(cannot("a host does not start: " + task_ending(lacking.error()).detail));
   for (const auto& layer : *lacking)
@@ -115,14 +126,14 @@ Result<Host*, Ending> Arms::task() {
 }
 
 Result<void, HostFailure> Arms::dress(Host& host, const Weights& weights, const Inputs& inputs,
-                                      const SharedMemory* writable) {
+                                      const DeviceMemory* writable) {
   const bool own_weights = !settings_.guards.weights;
-  if (!own_weights) host.send(weights.message(), {weights.memory().descriptor().get()});
+  if (!own_weights) host.send(weights.message(), {weights.memory().descriptor()});
   auto map = inputs.map_message();
   map["writable"] =
       writable != nullptr || (is_untrusted_work(host.role()) && !settings_.guards.readonly);
   const auto& memory = writable != nullptr ? *writable : inputs.memory();
-  host.send(map, {memory.descriptor().get()});
+  host.send(map, {memory.descriptor()});
   if (!own_weights)
     if (const auto done = host.answer("weights", {}, kOrder); !done)
       return tl::unexpected(done.error());
@@ -141,8 +152,7 @@ nlohmann::json Arms::load_message(const KnownTask& task) const {
 Result<void, HostFailure> Arms::change_weights(Role role, const Weights& weights) {
   Host& changed = host(role);
   if (const auto parked = changed.park(kOrder); !parked) return parked;
-  const auto set =
-      changed.ask(weights.message(), {weights.memory().descriptor().get()}, {}, kOrder);
+  const auto set = changed.ask(weights.message(), {weights.memory().descriptor()}, {}, kOrder);
   if (!set) return tl::unexpected(set.error());
   return changed.arm(kOrder);
 }
@@ -182,7 +192,7 @@ Result<std::vector<std::string>, Ending> Arms::source_findings() {
 }
 
 Result<void, Ending> Arms::finish_candidate(const KnownTask& task, const Weights& weights,
-                                            const Inputs& inputs, const SharedMemory* writable,
+                                            const Inputs& inputs, const DeviceMemory* writable,
                                             Role role) {
   Host& candidate = host(role);
   const auto loaded = candidate.answer("load", {"state"}, settings_.plan.load);
@@ -211,6 +221,15 @@ Result<void, Ending> Arms::prepare(Role role, const KnownTask& task, const Weigh
   const auto dressed = dress(host(role), weights, inputs, nullptr);
   if (!dressed) return tl::unexpected(task_ending(dressed.error()));
   return {};
+}
+
+bool Arms::end_candidate() {
+  bool gone = true;
+  for (const Role role : {Role::candidate, Role::twin}) {
+    if (has(role)) gone = host(role).end(kOrder) && gone;
+    drop(role);
+  }
+  return gone;
 }
 
 std::vector<HostParts> Arms::release_residents(bool keep_task_host) {

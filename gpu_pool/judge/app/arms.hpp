@@ -10,6 +10,7 @@
 #include "gpu_pool/judge/adapters/zygote_client.hpp"
 #include "gpu_pool/judge/app/inputs.hpp"
 #include "gpu_pool/judge/app/known_task.hpp"
+#include "gpu_pool/judge/app/machine.hpp"
 #include "gpu_pool/judge/app/plan.hpp"
 
 namespace swage::judge {
@@ -28,12 +29,11 @@ struct ArmSettings {
 /// The hosts of one evaluation: those that stay, and the candidate. Thread: one.
 class Arms {
  public:
-  Arms(Descriptor zygote, std::vector<HostParts> residents, ArmSettings settings);
+  /// `machine` outlives the arms.
+  Arms(Descriptor zygote, std::vector<HostParts> residents, ArmSettings settings, Machine& machine);
 
   /// The task host; a resident one, or a new one that has not been asked anything.
   Result<Host*, Ending> task();
-  /// A resident task host has loaded its task already.
-  bool task_is_resident() const { return task_was_resident_; }
 
   /// Forks the candidate's host and tells it to load; it works on while others are prepared.
   /// `role`: candidate, or twin, the same once more.
@@ -44,7 +44,7 @@ class Arms {
   /// Waits for begin_candidate() and gives it weights and inputs. `writable` replaces the inputs'
   /// memory.
   Result<void, Ending> finish_candidate(const KnownTask& task, const Weights& weights,
-                                        const Inputs& inputs, const SharedMemory* writable,
+                                        const Inputs& inputs, const DeviceMemory* writable,
                                         Role role = Role::candidate);
   /// Makes eager, compile or the reference in double precision ready for calls.
   Result<void, Ending> prepare(Role role, const KnownTask& task, const Weights& weights,
@@ -57,6 +57,8 @@ class Arms {
   Host& host(Role role) { return hosts_.at(role); }
   bool has(Role role) const { return hosts_.contains(role); }
   void drop(Role role) { hosts_.erase(role); }
+  /// Ends what runs the candidate's code. False: it does not go away.
+  bool end_candidate();
   /// Isolation layers that some host lacks.
   const std::vector<std::string>& missing() const { return missing_; }
   /// Parks the hosts that may be used again and hands them out.
@@ -65,16 +67,16 @@ class Arms {
  private:
   Result<Host*, Ending> spawn(Role role, const std::string& workspace);
   Result<void, HostFailure> dress(Host& host, const Weights& weights, const Inputs& inputs,
-                                  const SharedMemory* writable);
+                                  const DeviceMemory* writable);
   nlohmann::json load_message(const KnownTask& task) const;
   Result<std::string, Ending> lay_task();
   Result<std::string, Ending> lay_solution(const Solution& solution);
 
   ZygoteClient zygote_;
   ArmSettings settings_;
+  Machine& machine_;
   std::map<Role, Host> hosts_;
   Descriptor library_;
-  bool task_was_resident_ = false;
   int workspaces_ = 0;
   std::vector<std::string> missing_;
 };

@@ -4,6 +4,7 @@
 
 #include <csignal>
 #include <cstring>
+#include <sstream>
 
 #include "common/asio/process.hpp"
 
@@ -13,13 +14,15 @@ namespace {
 using Kind = HostFailure::Kind;
 
 Ending candidate_words(const HostFailure& failure) {
-  const std::string last = last_line(failure.message);
+  const std::string last = error_line(failure.message);
   if (failure.category == "memory") return {Code::oom, "the candidate ran out of memory: " + last};
   if (failure.category == "policy") {
     Ending out{Code::policy_violation, last};
     out.rule = "dispatch";
     return out;
   }
+  if (failure.category == "fault")
+    return {Code::gpu_fault, "forward broke the device's rules: " + last};
   if (failure.category == "metadata") return {Code::wrong_metadata, last};
   if (failure.stage == "load") return {Code::load_error, "model_new.py does not load: " + last};
   if (failure.stage == "weights") return {Code::load_error, "load_state_dict failed: " + last};
@@ -28,12 +31,19 @@ Ending candidate_words(const HostFailure& failure) {
 
 }  // namespace
 
-std::string last_line(const std::string& text) {
-  std::size_t end = text.find_last_not_of(" \n\t");
-  if (end == std::string::npos) return {};
-  const std::size_t begin = text.rfind('\n', end);
-  return text.substr(begin == std::string::npos ? 0 : begin + 1,
-                     end - (begin == std::string::npos ? 0 : begin + 1) + 1);
+std::string error_line(const std::string& text) {
+  std::istringstream lines(text);
+  std::string named, last;
+  bool after_frames = false;  // the line before belongs to a frame
+  for (std::string line; std::getline(lines, line);) {
+    line.erase(line.find_last_not_of(" \t") + 1);
+    if (line.empty()) continue;
+    last = line;
+    const bool frame = line.front() == ' ' || line.starts_with("Traceback (");
+    if (!frame && after_frames) named = line;
+    after_frames = frame;
+  }
+  return named.empty() ? last : named;
 }
 
 Ending candidate_ending(const HostFailure& failure) {
@@ -69,9 +79,9 @@ Ending task_ending(const HostFailure& failure) {
     case Kind::failed:
       if (failure.category == "memory")
         return {Code::task_invalid,
-                "the task needs more memory than there is: " + last_line(failure.message)};
+                "the task needs more memory than there is: " + error_line(failure.message)};
       return {Code::task_invalid,
-              "the task failed (" + failure.stage + "): " + last_line(failure.message)};
+              "the task failed (" + failure.stage + "): " + error_line(failure.message)};
     case Kind::protocol:
       return {Code::infra_error, failure.message};
   }

@@ -11,7 +11,8 @@ Ending candidate_ending(const HostFailure& failure);
 /// The same for the hosts that run the task's own code.
 Ending task_ending(const HostFailure& failure);
 
-/// The last line of a traceback that says something; the traceback itself belongs in the log.
-std::string last_line(const std::string& text);
+/// The line of a Python traceback that names the error (what it says may have more), or the last
+/// one of a text that is none. The traceback itself belongs in the log.
+std::string error_line(const std::string& text);
 
 }  // namespace swage::judge

@@ -1,17 +1,15 @@
 #include "gpu_pool/judge/app/evaluation.hpp"
 
-#include <sys/utsname.h>
 #include <sys/wait.h>
 
 #include <algorithm>
+#include <cmath>
 #include <csignal>
 #include <cstring>
-#include <fstream>
 #include <thread>
 
 #include "common/base/digest.hpp"
 #include "common/base/elf.hpp"
-#include "common/base/files.hpp"
 #include "gpu_pool/judge/app/endings.hpp"
 #include "gpu_pool/judge/app/rounds.hpp"
 #include "gpu_pool/judge/core/recipe.hpp"
@@ -25,6 +23,7 @@ using std::chrono::steady_clock;
 
 constexpr int kTimingAttempts = 3;  // a disturbance may be over soon
 constexpr milliseconds kTimingPause{400};
+constexpr double kMostWarmUps = 500;
 
 Root draw_root(const std::string& given) {
   Root root{};
@@ -55,6 +54,7 @@ ArmSettings arm_settings(const SessionBegin& begin, const Plan& plan, const Guar
 }
 
 bool is_memory_fault(const HostFailure& failure) {
+  if (failure.kind == HostFailure::Kind::failed) return failure.category == "fault";
   if (failure.kind != HostFailure::Kind::died || !WIFSIGNALED(failure.wait_status)) return false;
   const int number = WTERMSIG(failure.wait_status);
   return number == SIGSEGV || number == SIGBUS;
@@ -62,17 +62,18 @@ bool is_memory_fault(const HostFailure& failure) {
 
 }  // namespace
 
-Evaluation::Evaluation(Session& session, Assignment assignment, Guards guards)
+Evaluation::Evaluation(Session& session, Assignment assignment, Machine& machine, Guards guards)
     : session_(session),
       begin_(std::move(assignment.begin)),
       guards_(guards),
       plan_(plan_for(begin_.request)),
       root_(draw_root(begin_.seed)),
       task_(std::move(assignment.task)),
-      room_(begin_.judge_cores, begin_.host_cores),
+      machine_(machine),
+      room_(machine.room()),
       arms_(std::move(assignment.zygote), std::move(assignment.residents),
-            arm_settings(begin_, plan_, guards_)),
-      checker_(plan_, guards_, room_),
+            arm_settings(begin_, plan_, guards_), machine),
+      checker_(plan_, guards_, room_, machine.kernels()),
       started_(steady_clock::now()),
       phase_started_(started_) {}
 
@@ -84,16 +85,11 @@ void Evaluation::enter(const std::string& phase) {
 }
 
 void Evaluation::describe_machine() {
-  utsname kernel{};
-  ::uname(&kernel);
-  record_.device_driver = kernel.release;
-  std::ifstream cpuinfo("/proc/cpuinfo");
-  for (std::string line; std::getline(cpuinfo, line);)
-    if (line.starts_with("model name")) {
-      record_.device_name = line.substr(line.find(':') + 2);
-      break;
-    }
-  if (const auto id = read_file("/etc/machine-id")) record_.device_uuid = id->substr(0, 32);
+  const DeviceFacts device = machine_.kernels().facts();
+  record_.device_kind = device.kind;
+  record_.device_name = device.name;
+  record_.device_uuid = device.uuid;
+  record_.device_driver = device.driver;
   record_.torch = begin_.torch;
   record_.missing_layers = begin_.missing_layers;
   if (!begin_.seed.empty()) record_.missing_layers.emplace_back("given seed");
@@ -129,6 +125,7 @@ Result<void, Ending> Evaluation::know_task() {
     task_ = std::move(*learned);
     task_is_new_ = true;
   }
+  if (task_->facts.absolute) plan_.tolerance.absolute = *task_->facts.absolute;
   const auto& args = task_->facts.args;
   const bool opaque = !guards_.seed || std::ranges::any_of(args, [](const auto& a) {
     return a.tensor && !a.recipe;
@@ -145,21 +142,24 @@ Result<void, Ending> Evaluation::know_task() {
       if (!described) return tl::unexpected(task_ending(described.error()));
     }
   }
-  auto inputs = Inputs::make(task_->facts, root_, task_host, guards_);
+  auto inputs = Inputs::make(task_->facts, root_, task_host, guards_, machine_.kernels());
   if (!inputs) return tl::unexpected(inputs.error());
   inputs_ = std::move(*inputs);
   checker_.set_inputs(inputs_->memory().bytes());
-  auto weights = Weights::make(task_->facts.state, task_->initial_state, root_, 0);
+  auto weights =
+      Weights::make(task_->facts.state, task_->initial_state, root_, 0, machine_.kernels());
   if (!weights) return tl::unexpected(weights.error());
   weights_ = std::move(*weights);
   if (task_->facts.state.empty() || !guards_.weights) return {};
-  auto others = Weights::make(task_->facts.state, task_->initial_state, root_, 1);
+  auto others =
+      Weights::make(task_->facts.state, task_->initial_state, root_, 1, machine_.kernels());
   if (!others) return tl::unexpected(others.error());
   other_weights_ = std::move(*others);
   return {};
 }
 
 milliseconds Evaluation::call_limit() const {
+  if (!guards_.deadline) return plan_.first_call;
   const auto scaled = milliseconds(static_cast<std::int64_t>(plan_.call_factor * eager_us_ / 1e3));
   return std::max(plan_.least_call, scaled);
 }
@@ -173,13 +173,13 @@ Result<Host::Call, Ending> Evaluation::call(Role role, milliseconds limit) {
   if (role != Role::candidate && role != Role::twin) return tl::unexpected(task_ending(failure));
   Ending ending = candidate_ending(failure);
   if (is_memory_fault(failure) && role == Role::candidate)
-    ending = explain_crash(std::move(ending), failure.wait_status);
+    ending = explain_crash(std::move(ending));
   return tl::unexpected(std::move(ending));
 }
 
 /// A write to an input faults, like any wild pointer: one more candidate with inputs that it may
 /// write tells the two apart.
-Ending Evaluation::explain_crash(Ending crash, int /*wait_status*/) {
+Ending Evaluation::explain_crash(Ending crash) {
   record_.log += arms_.host(Role::candidate).log();
   auto writable = inputs_->copy();
   if (!writable) return crash;
@@ -188,8 +188,9 @@ Ending Evaluation::explain_crash(Ending crash, int /*wait_status*/) {
   // How this call ends does not matter: only what it leaves behind.
   std::ignore =
       arms_.host(Role::candidate).call(Operation::forward, inputs_->bytes(), plan_.first_call);
-  const auto before = inputs_->memory().bytes();
-  if (std::memcmp(before.data(), writable->bytes().data(), before.size()) == 0) return crash;
+  const HostView before = machine_.kernels().read(inputs_->memory().bytes());
+  const HostView after = machine_.kernels().read(writable->bytes());
+  if (std::ranges::equal(before.bytes, after.bytes)) return crash;
   return {Code::input_mutated, "forward wrote to an input"};
 }
 
@@ -215,6 +216,19 @@ Result<void, Ending> Evaluation::warm_compile() {
   return {};
 }
 
+/// As many calls of every arm as bring the device to its working clock; their number is eager's.
+Result<void, Ending> Evaluation::warm_arms() {
+  const double calls = machine_.kernels().warm_up_us() / std::max(eager_us_, 1.0);
+  const auto count = static_cast<int>(std::min(std::ceil(calls), kMostWarmUps));
+  for (int i = 0; i < count; ++i)
+    for (const Role role : {Role::eager, Role::compile, Role::twin, Role::candidate})
+      if (arms_.has(role))
+        if (const auto warm = call(role, plan_.first_call); !warm)
+          return tl::unexpected(warm.error());
+  if (count > 0) checker_.forget_held();
+  return {};
+}
+
 /// The candidate a second time, called as often as a new process needs to be as fast as it will be.
 Result<void, Ending> Evaluation::prepare_twin() {
   if (const auto begun = arms_.begin_candidate(solution_, *task_, Role::twin); !begun) return begun;
@@ -232,12 +246,13 @@ Result<void, Ending> Evaluation::time_arms() {
   enter("warm_up");
   const bool noise = begin_.request.subject == Subject::noise;
   if (const auto warm = noise ? prepare_twin() : warm_compile(); !warm) return warm;
+  if (const auto warm = warm_arms(); !warm) return warm;
   enter("timing");
   Result<void, Ending> ran;
   for (int attempt = 0; attempt < kTimingAttempts; ++attempt) {
     if (attempt > 0) std::this_thread::sleep_for(kTimingPause * attempt);
-    Rounds rounds(begin_.request.subject, plan_, guards_, root_, room_, arms_, *inputs_, checker_,
-                  [this](std::uint32_t done, std::uint32_t total) {
+    Rounds rounds(begin_.request.subject, plan_, guards_, root_, machine_, arms_, *inputs_,
+                  checker_, [this](std::uint32_t done, std::uint32_t total) {
                     session_.progress("timing", done, total);
                   });
     ran = rounds.run(static_cast<std::uint64_t>(attempt) << 32U);
@@ -293,17 +308,25 @@ Result<void, Ending> Evaluation::solution_steps() {
   if (const auto audited = audit_source(); !audited) return audited;
   if (const auto ready = arms_.finish_candidate(*task_, *weights_, *inputs_, nullptr); !ready)
     return ready;
-  Checker::draw_end_bands(arms_.host(Role::candidate));
+  checker_.draw_end_bands(arms_.host(Role::candidate));
   if (const auto checked = check_candidate(); !checked) return checked;
   arms_.drop(Role::reference);
-  if (const auto whole = Checker::end_bands(arms_.host(Role::candidate)); !whole) return whole;
+  if (const auto whole = checker_.end_bands(arms_.host(Role::candidate)); !whole) return whole;
   if (plan_.looks.empty()) {
     record_.tier = 1;
     return {};
   }
   if (const auto timed = time_arms(); !timed) return timed;
   if (begin_.request.subject == Subject::noise) record_.tier = 1;
-  return Checker::end_bands(arms_.host(Role::candidate));
+  return checker_.end_bands(arms_.host(Role::candidate));
+}
+
+/// A device of which one cannot be sure decides nothing, whatever the candidate did.
+void Evaluation::look_after_device() {
+  const bool gone = arms_.end_candidate();
+  const std::string why =
+      gone ? machine_.kernels().trouble() : "the candidate's process does not go away";
+  if (!why.empty()) record_.ending = {Code::infra_error, "the device is in doubt: " + why};
 }
 
 std::string Evaluation::run() {
@@ -321,6 +344,7 @@ std::string Evaluation::run() {
   const std::string ended_in = record_.phase;
   enter("wind_up");
   if (arms_.has(Role::candidate)) record_.log += arms_.host(Role::candidate).log();
+  look_after_device();
   describe_machine();
   const bool known = task_is_new_ && record_.ending.code != Code::task_invalid;
   // What was learned without a guard must not serve those who are judged with it.

@@ -17,8 +17,8 @@ namespace swage::judge {
 /// 8 hosts that may stay are handed back, and the verdict is made. Thread: one, blocking.
 class Evaluation {
  public:
-  /// `guards`: all of them, but in tests (core/guards.hpp).
-  Evaluation(Session& session, Assignment assignment, Guards guards);
+  /// `guards`: all of them, but in tests (core/guards.hpp). `machine` outlives the evaluation.
+  Evaluation(Session& session, Assignment assignment, Machine& machine, Guards guards);
   /// Runs it; hands facts and resident hosts to the session. Returns the serialised verdict.
   std::string run();
 
@@ -32,6 +32,7 @@ class Evaluation {
   Result<void, Ending> audit_source();
   Result<void, Ending> know_task();
   Result<void, Ending> admit_task();
+  Result<void, Ending> refuse_nulls(const CallOutputs& expected, const CallOutputs& last);
   Result<void, Ending> prepare_arms();
   Result<void, Ending> check_candidate();
   Result<void, Ending> learn_hidden();
@@ -40,15 +41,18 @@ class Evaluation {
                                  const std::string& distribution);
   Result<void, Ending> check_precision(CheckRecord& record);
   Result<void, Ending> repeat_check();
+  Result<void, Ending> ghost_check();
   Result<void, Ending> hidden_checks();
   Result<void, Ending> weight_checks();
   Result<void, Ending> warm_compile();
+  Result<void, Ending> warm_arms();
   Result<void, Ending> time_arms();
   Result<Host::Call, Ending> call(Role role, std::chrono::milliseconds limit);
   std::chrono::milliseconds call_limit() const;
-  Ending explain_crash(Ending crash, int wait_status);
+  Ending explain_crash(Ending crash);
   void enter(const std::string& phase);
   void describe_machine();
+  void look_after_device();
 
   Session& session_;
   SessionBegin begin_;
@@ -59,7 +63,8 @@ class Evaluation {
   Solution solution_;
   std::optional<KnownTask> task_;
   bool task_is_new_ = false;
-  Room room_;
+  Machine& machine_;
+  Room& room_;
   Arms arms_;
   std::optional<Weights> weights_;
   std::optional<Weights> other_weights_;  // the second set; absent when there is no state

@@ -12,6 +12,7 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr std::uint64_t kHiddenPurpose = 6;
+constexpr std::uint64_t kGhostPurpose = 7;
 // Content numbers: random checks count from 0 and timed rounds from 1000.
 constexpr std::uint64_t kHiddenSet = 1U << 21;
 constexpr std::uint64_t kWeightSet = 1U << 22;
@@ -38,13 +39,33 @@ Result<void, Ending> Evaluation::admit_task() {
   if (const auto written = inputs_->write(kAdmissionSet + 1, room_); !written) return written;
   const auto other = call(Role::eager, plan_.first_call);
   if (!other) return tl::unexpected(other.error());
-  const Comparison moved =
-      checker_.compare_calls(eager, other->outputs, again->outputs, plan_.tolerance);
+  const Comparison moved = checker_.compare_calls(eager, other->outputs, again->outputs, {0, 0});
   const bool other_content = guards_.fresh && guards_.seed;
   if (other_content && moved.passed())
     return invalid("the reference's result does not depend on the inputs");
+  if (other_content)
+    if (const auto alive = refuse_nulls(other->outputs, again->outputs); !alive) return alive;
   eager_us_ = other->window_us;
   return guards_.hidden ? learn_hidden() : Result<void, Ending>();
+}
+
+/// A candidate that computes nothing must fail: by the usual tolerance, or by one that goes with
+/// the size of the results.
+Result<void, Ending> Evaluation::refuse_nulls(const CallOutputs& expected,
+                                              const CallOutputs& last) {
+  const Host& eager = arms_.host(Role::eager);
+  const HostView content = machine_.kernels().read(inputs_->memory().bytes());
+  const auto inputs = inputs_->views(content.bytes);
+  auto right = checker_.passing_null(eager, expected, last, inputs);
+  if (!right) return {};
+  const double size = checker_.least_root_mean_square(eager, expected);
+  if (size < 1) {
+    task_->facts.absolute = plan_.tolerance.absolute *= size;
+    right = checker_.passing_null(eager, expected, last, inputs);
+  }
+  if (!right) return {};
+  return tl::unexpected(Ending{Code::task_invalid, "a result that computes nothing passes: " +
+                                                       std::string(name_of(*right))});
 }
 
 /// Finds the hidden distributions for which eager agrees with double precision. A task that cannot
@@ -123,6 +144,21 @@ Result<void, Ending> Evaluation::repeat_check() {
   return judged;
 }
 
+/// The newest call once more while the library does nothing: whoever is still right does not need
+/// it.
+Result<void, Ending> Evaluation::ghost_check() {
+  Host& candidate = arms_.host(Role::candidate);
+  checker_.poison_next(candidate);
+  const auto got = candidate.call(Operation::forward, inputs_->bytes(), call_limit(), true);
+  if (!got && got.error().kind == HostFailure::Kind::failed) return {};
+  if (!got) return tl::unexpected(candidate_ending(got.error()));
+  if (!checker_.passes_anyway(candidate, got->outputs, arms_.host(Role::eager), last_eager_))
+    return {};
+  return tl::unexpected(Ending{Code::policy_violation,
+                               "the result is right though no function of the library did anything",
+                               "ghost"});
+}
+
 Result<void, Ending> Evaluation::check_candidate() {
   enter("first_call");
   const std::string usual = inputs_->distribution();
@@ -134,9 +170,14 @@ Result<void, Ending> Evaluation::check_candidate() {
   for (const auto& output : last_eager_.outputs) elements += element_count(output.spec).value_or(0);
   const bool small = elements < plan_.small_elements;
   const std::uint32_t count = small ? plan_.checks_if_small : plan_.checks;
+  const std::uint64_t draw = derive_key(root_, kGhostPurpose, 0);
+  const auto first_ghost = static_cast<std::uint32_t>(1 + draw % (count - 1));
+  const auto second_ghost = static_cast<std::uint32_t>(1 + (draw >> 32U) % (count - 1));
   for (std::uint32_t set = 1; set < count; ++set) {
     if (const auto written = inputs_->write(set, room_); !written) return written;
     if (const auto checked = one_check(set, "random", usual); !checked) return checked;
+    if (guards_.ghost && (set == first_ghost || set == second_ghost))
+      if (const auto needed = ghost_check(); !needed) return needed;
     session_.progress("checks", set + 1, count);
   }
   if (const auto checked = hidden_checks(); !checked) return checked;

@@ -36,12 +36,13 @@ Layout page_layout(const std::vector<TensorSpec>& specs) {
 }
 
 Result<Inputs, Ending> Inputs::make(const TaskFacts& facts, const Root& root, Host* task_host,
-                                    const Guards& guards) {
+                                    const Guards& guards, Device& device) {
   Inputs out;
   out.guards_ = guards;
   out.facts_ = &facts;
   out.root_ = root;
   out.task_host_ = task_host;
+  out.device_ = &device;
   std::vector<TensorSpec> specs;
   for (std::size_t i = 0; i < facts.args.size(); ++i) {
     if (!facts.args[i].tensor) continue;
@@ -50,11 +51,11 @@ Result<Inputs, Ending> Inputs::make(const TaskFacts& facts, const Root& root, Ho
     specs.push_back(*facts.args[i].tensor);
   }
   out.layout_ = page_layout(specs);
-  auto memory = SharedMemory::make("inputs", out.layout_.bytes);
+  auto memory = device.make("inputs", out.layout_.bytes);
   if (!memory) return tl::unexpected(no_memory(memory.error()));
-  std::memset(memory->bytes().data(), 0xFF, memory->size());  // NaN behind each payload
+  device.set(memory->bytes(), std::byte{0xFF});  // NaN behind each payload
   if (guards.readonly)
-    if (const auto sealed = memory->seal_against_new_writers(); !sealed)
+    if (const auto sealed = device.seal(*memory); !sealed)
       return tl::unexpected(no_memory(sealed.error()));
   out.memory_ = std::move(*memory);
   if (!out.opaque_.empty()) {
@@ -80,14 +81,19 @@ Result<void, Ending> Inputs::write_hidden(Hidden which, std::uint64_t set, Room&
     const Argument& argument = facts_->args[tensors_[i]];
     const TensorSpec& spec = *argument.tensor;
     if (!argument.recipe || !is_floating(spec.type)) continue;
-    const auto buffer = memory_.bytes().subspan(layout_.offsets[i], span_bytes(spec));
+    const auto place = memory_.bytes().subspan(layout_.offsets[i], span_bytes(spec));
     const std::uint64_t key = derive_key(root_, kInputPurpose, set << 16U | i);
     const auto row = static_cast<std::uint64_t>(
         spec.shape.empty() ? 1 : std::max<std::int64_t>(spec.shape.back(), 1));
-    room.share_range(span_elements(spec).value_or(0), kFillBlock,
-                     [&](std::uint64_t begin, std::uint64_t end) {
-                       fill_hidden(which, spec.type, row, key, buffer, begin, end);
-                     });
+    const std::uint64_t count = span_elements(spec).value_or(0);
+    const std::uint64_t calm = (kCalmElements + kFillBlock - 1) / kFillBlock * kFillBlock;
+    device_->write(place, [&](std::span<std::byte> buffer) {
+      // Some distributions leave the first elements as they usually are, and the buffer has none.
+      fill(*argument.recipe, spec.type, key, buffer, 0, std::min(count, calm));
+      room.share_range(count, kFillBlock, [&](std::uint64_t begin, std::uint64_t end) {
+        fill_hidden(which, spec.type, row, key, buffer, begin, end);
+      });
+    });
   }
   return {};
 }
@@ -98,14 +104,17 @@ Result<void, Ending> Inputs::write(std::uint64_t set, Room& room) {
     const Argument& argument = facts_->args[tensors_[i]];
     if (!argument.recipe) continue;
     const TensorSpec& spec = *argument.tensor;
-    const auto buffer = memory_.bytes().subspan(layout_.offsets[i], span_bytes(spec));
+    const auto place = memory_.bytes().subspan(layout_.offsets[i], span_bytes(spec));
     const std::uint64_t key = derive_key(root_, kInputPurpose, set << 16U | i);
     const std::uint64_t count = span_elements(spec).value_or(0);
+    if (device_->fill(place, *argument.recipe, spec.type, key)) continue;
     const bool divisible = argument.recipe->law != Law::perm;
-    room.share_range(count, divisible ? kFillBlock : std::max<std::uint64_t>(count, 1),
-                     [&](std::uint64_t begin, std::uint64_t end) {
-                       fill(*argument.recipe, spec.type, key, buffer, begin, end);
-                     });
+    device_->write(place, [&](std::span<std::byte> buffer) {
+      room.share_range(count, divisible ? kFillBlock : std::max<std::uint64_t>(count, 1),
+                       [&](std::uint64_t begin, std::uint64_t end) {
+                         fill(*argument.recipe, spec.type, key, buffer, begin, end);
+                       });
+    });
   }
   return opaque_.empty() ? Result<void, Ending>() : write_opaque(set);
 }
@@ -126,10 +135,18 @@ Result<void, Ending> Inputs::write_opaque(std::uint64_t set) {
   if (!done) return tl::unexpected(task_ending(done.error()));
   for (const std::size_t position : opaque_) {
     const std::uint64_t bytes = span_bytes(*facts_->args[tensors_[position]].tensor);
-    std::memcpy(memory_.bytes().data() + layout_.offsets[position],
-                staging_.bytes().data() + layout_.offsets[position], bytes);
+    const auto made = staging_.bytes().subspan(layout_.offsets[position], bytes);
+    device_->write(memory_.bytes().subspan(layout_.offsets[position], bytes),
+                   [&](std::span<std::byte> to) { std::ranges::copy(made, to.begin()); });
   }
   return {};
+}
+
+std::vector<TensorView> Inputs::views(std::span<const std::byte> content) const {
+  std::vector<TensorView> out;
+  for (std::size_t i = 0; i < tensors_.size(); ++i)
+    out.push_back({&*facts_->args[tensors_[i]].tensor, content.data() + layout_.offsets[i]});
+  return out;
 }
 
 nlohmann::json Inputs::map_message() const {
@@ -145,15 +162,18 @@ nlohmann::json Inputs::map_message() const {
   return {{"op", "map"}, {"bytes", layout_.bytes}, {"args", std::move(args)}, {"writable", false}};
 }
 
-Result<SharedMemory, std::string> Inputs::copy() const {
-  auto memory = SharedMemory::make("replay", layout_.bytes);
-  if (memory) std::memcpy(memory->bytes().data(), memory_.bytes().data(), layout_.bytes);
+Result<DeviceMemory, std::string> Inputs::copy() const {
+  auto memory = device_->make("replay", layout_.bytes);
+  if (!memory) return memory;
+  const HostView content = device_->read(memory_.bytes());
+  device_->write(memory->bytes(),
+                 [&](std::span<std::byte> to) { std::ranges::copy(content.bytes, to.begin()); });
   return memory;
 }
 
 Result<Weights, Ending> Weights::make(const std::vector<StateTensor>& state,
                                       const std::string& initial, const Root& root,
-                                      std::uint64_t set) {
+                                      std::uint64_t set, Device& device) {
   Weights out;
   out.state_ = &state;
   std::vector<TensorSpec> specs;
@@ -161,15 +181,17 @@ Result<Weights, Ending> Weights::make(const std::vector<StateTensor>& state,
   out.layout_ = page_layout(specs);
   if (initial.size() != out.layout_.bytes)
     return tl::unexpected(Ending{Code::infra_error, "the task's initial state is incomplete"});
-  auto memory = SharedMemory::make("weights", out.layout_.bytes);
+  auto memory = device.make("weights", out.layout_.bytes);
   if (!memory) return tl::unexpected(no_memory(memory.error()));
-  std::memcpy(memory->bytes().data(), initial.data(), initial.size());
-  for (std::size_t i = 0; i < state.size(); ++i) {
-    const auto values = memory->bytes().subspan(out.layout_.offsets[i], span_bytes(state[i].spec));
-    const std::uint64_t key = derive_key(root, kWeightPurpose, set << 32U | i);
-    perturb_weights(state[i].name, state[i].spec.type, key, values);
-  }
-  if (const auto sealed = memory->seal_against_new_writers(); !sealed)
+  device.write(memory->bytes(), [&](std::span<std::byte> all) {
+    std::memcpy(all.data(), initial.data(), initial.size());
+    for (std::size_t i = 0; i < state.size(); ++i) {
+      const auto values = all.subspan(out.layout_.offsets[i], span_bytes(state[i].spec));
+      const std::uint64_t key = derive_key(root, kWeightPurpose, set << 32U | i);
+      perturb_weights(state[i].name, state[i].spec.type, key, values);
+    }
+  });
+  if (const auto sealed = device.seal(*memory); !sealed)
     return tl::unexpected(no_memory(sealed.error()));
   out.memory_ = std::move(*memory);
   return out;

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "gpu_pool/judge/adapters/device.hpp"
 #include "gpu_pool/judge/adapters/host.hpp"
 #include "gpu_pool/judge/adapters/room.hpp"
 #include "gpu_pool/judge/adapters/shared_memory.hpp"
@@ -27,9 +28,10 @@ Layout page_layout(const std::vector<TensorSpec>& specs);
 /// write fresh content into it. All hosts are stopped while it is written.
 class Inputs {
  public:
-  /// `task_host` makes the content of opaque arguments; null when there are none.
+  /// `task_host` makes the content of opaque arguments; null when there are none. `device` outlives
+  /// the inputs.
   static Result<Inputs, Ending> make(const TaskFacts& facts, const Root& root, Host* task_host,
-                                     const Guards& guards);
+                                     const Guards& guards, Device& device);
 
   /// Content number `set` of this evaluation.
   Result<void, Ending> write(std::uint64_t set, Room& room);
@@ -40,10 +42,12 @@ class Inputs {
 
   /// The current content in memory of its own, which a host may change (to find out whether it
   /// does).
-  Result<SharedMemory, std::string> copy() const;
+  Result<DeviceMemory, std::string> copy() const;
   nlohmann::json map_message() const;
+  /// The tensor arguments in `content`, which is all of memory() where it can be read; borrowed.
+  std::vector<TensorView> views(std::span<const std::byte> content) const;
   std::uint64_t bytes() const { return layout_.bytes; }
-  const SharedMemory& memory() const { return memory_; }
+  const DeviceMemory& memory() const { return memory_; }
   /// `recipe` or `opaque`, for the record.
   std::string distribution() const { return opaque_.empty() ? "recipe" : "opaque"; }
 
@@ -56,8 +60,9 @@ class Inputs {
   std::vector<std::size_t> tensors_;  // indices of tensor arguments
   std::vector<std::size_t> opaque_;   // of which without recipe, as positions in tensors_
   Guards guards_;
+  Device* device_ = nullptr;
   Layout layout_;
-  SharedMemory memory_;
+  DeviceMemory memory_;
   SharedMemory staging_;
 };
 
@@ -67,15 +72,15 @@ class Weights {
   /// initial: the flat state in the layout of `page_layout`. `set` tells one set from another.
   static Result<Weights, Ending> make(const std::vector<StateTensor>& state,
                                       const std::string& initial, const Root& root,
-                                      std::uint64_t set);
+                                      std::uint64_t set, Device& device);
   nlohmann::json message() const;
-  const SharedMemory& memory() const { return memory_; }
+  const DeviceMemory& memory() const { return memory_; }
   bool empty() const { return state_->empty(); }
 
  private:
   const std::vector<StateTensor>* state_ = nullptr;
   Layout layout_;
-  SharedMemory memory_;
+  DeviceMemory memory_;
 };
 
 }  // namespace swage::judge

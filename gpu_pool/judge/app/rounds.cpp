@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::uint64_t kOrderPurpose = 5;
 constexpr std::uint64_t kFirstTimedSet = 1000;  // sets below are those of the checks
+constexpr int kSettles = 3;                     // looks for a quiet moment before a call
 constexpr std::uint32_t kFirstVoidLimit = 4;    // so many may be void before a share is a share
 
 std::vector<Role> arms_of(Subject subject) {
@@ -42,13 +43,14 @@ std::vector<double> ratios(const std::vector<double>& candidate,
 }  // namespace
 
 Rounds::Rounds(Subject subject, const Plan& plan, const Guards& guards, const Root& root,
-               Room& room, Arms& arms, Inputs& inputs, Checker& checker, Report report)
+               Machine& machine, Arms& arms, Inputs& inputs, Checker& checker, Report report)
     : subject_(subject),
       roles_(arms_of(subject)),
       plan_(plan),
       guards_(guards),
       root_(root),
-      room_(room),
+      room_(machine.room()),
+      device_(machine.kernels()),
       arms_(arms),
       inputs_(inputs),
       checker_(checker),
@@ -64,25 +66,48 @@ std::vector<Role> Rounds::order(std::uint64_t number) const {
   return roles;
 }
 
-Result<Host::Call, Ending> Rounds::timed_call(Role role) {
-  if (role == Role::candidate) checker_.poison_next(arms_.host(role));
-  room_.flush();
+/// Prepares a call. False: somebody else was at work on the device, each time that we looked.
+bool Rounds::settle(Role role) {
+  Host& host = arms_.host(role);
+  for (int i = 0; i < kSettles; ++i) {
+    Disturbance seen;
+    seen.gap_us = device_.watch([&] {
+      if (role == Role::candidate) checker_.poison_next(host);
+      device_.flush();
+    });
+    if (!host.wake()) return true;  // it has ended: the call will say how
+    for (int probe = 0; probe < 2; ++probe)
+      seen.probe_us = std::max(seen.probe_us, device_.probe_us());
+    if (is_quiet(seen)) return true;
+    if (!host.rest()) return true;
+  }
+  return false;
+}
+
+Result<Host::Call, Ending> Rounds::timed_call(Role role, Round& round) {
+  const bool quiet = settle(role);
+  BusyCount& busy = busy_[role];
+  ++busy.calls;
+  busy.busy += quiet ? 0 : 1;
+  if (!quiet) round.void_reason = "busy";
   const auto factor = std::chrono::milliseconds(static_cast<std::int64_t>(call_limit_us_ / 1e3));
-  auto call = arms_.host(role).call(Operation::forward, inputs_.bytes(),
-                                    std::max(plan_.least_call, factor));
+  const auto limit = guards_.deadline ? std::max(plan_.least_call, factor) : plan_.first_call;
+  auto call = arms_.host(role).call(Operation::forward, inputs_.bytes(), limit);
   if (!call)
     return tl::unexpected(role == Role::candidate || role == Role::twin
                               ? candidate_ending(call.error())
                               : task_ending(call.error()));
+  if (const auto mhz = device_.clock_mhz()) round.mhz.push_back(*mhz);
   return std::move(*call);
 }
 
+/// A disturbed one would be taken from every arm: the next round makes another.
 Result<void, Ending> Rounds::empty_call() {
-  room_.flush();
+  if (!settle(Role::eager)) return {};
   const auto call =
       arms_.host(Role::eager).call(Operation::nothing, inputs_.bytes(), plan_.least_call);
   if (!call) return tl::unexpected(task_ending(call.error()));
-  empties_.push_back(call->window_us);
+  if (call->waited_us <= plan_.waited_floor_us) empties_.push_back(call->window_us);
   return {};
 }
 
@@ -92,13 +117,15 @@ Result<Rounds::Round, Ending> Rounds::one(std::uint64_t number) {
   Round round;
   std::map<Role, CallOutputs> outputs;
   for (const Role role : order(number)) {
-    auto call = timed_call(role);
+    auto call = timed_call(role, round);
     if (!call) return tl::unexpected(call.error());
     round.window_us[role] = call->window_us;
     const double allowed = std::max(plan_.waited_floor_us, plan_.waited_share * call->window_us);
     if (call->waited_us > allowed) round.void_reason = "waited";
     outputs[role] = std::move(call->outputs);
   }
+  if (clocks_differ(round.mhz)) round.void_reason = "clock";
+  if (const auto why = device_.slowdown(); !why.empty()) round.void_reason = why;
   call_limit_us_ = plan_.call_factor * round.window_us[Role::eager];
   if (const auto right = check_results(number, outputs); !right)
     return tl::unexpected(right.error());
@@ -114,6 +141,25 @@ Result<void, Ending> Rounds::check_results(std::uint64_t number,
                                arms_.host(Role::eager), outputs[Role::eager], record);
   checks_.push_back(record);
   return judged;
+}
+
+/// After round `number`, counted from 1: too many that do not count end the measurement.
+Result<void, Ending> Rounds::count_void(std::uint64_t number, std::uint32_t total) {
+  const std::uint64_t bad = number - valid();
+  const auto share = plan_.void_share * std::max<double>(static_cast<double>(number), total);
+  if (bad <= kFirstVoidLimit || static_cast<double>(bad) <= share) return {};
+  if (works_in_the_background(busy_[Role::candidate], busy_[Role::eager]))
+    return tl::unexpected(Ending{Code::policy_violation,
+                                 "the device was busy before the candidate's calls, and before "
+                                 "others it was not",
+                                 "background_work"});
+  std::string why;
+  for (const auto& [reason, count] : voided_)
+    why += (why.empty() ? " (" : ", ") + reason + ": " + std::to_string(count);
+  return tl::unexpected(
+      Ending{Code::timing_unstable, std::to_string(bad) + " of " + std::to_string(number) +
+                                        " rounds were disturbed by other work on the machine" +
+                                        why + ")"});
 }
 
 std::size_t Rounds::valid() const { return windows_.at(Role::eager).size(); }
@@ -169,7 +215,7 @@ Result<void, Ending> Rounds::run(std::uint64_t first) {
       return valid() >= kFewestRounds && std::chrono::steady_clock::now() > deadline;
     };
     while (valid() < look.rounds && !out_of_time()) {
-      if (number % empty_every == 0)
+      if (empties_.size() * empty_every <= number)
         if (const auto empty = empty_call(); !empty) return empty;
       auto round = one(first + number++);
       if (!round) return tl::unexpected(round.error());
@@ -178,14 +224,12 @@ Result<void, Ending> Rounds::run(std::uint64_t first) {
       } else {
         ++voided_[round->void_reason];
       }
-      const std::uint64_t bad = number - valid();
-      const auto share = plan_.void_share * std::max<double>(static_cast<double>(number), total);
-      if (bad > kFirstVoidLimit && static_cast<double>(bad) > share)
-        return tl::unexpected(Ending{Code::timing_unstable,
-                                     std::to_string(bad) + " of " + std::to_string(number) +
-                                         " rounds were disturbed by other work on the machine"});
+      if (const auto usable = count_void(number, total); !usable) return usable;
       report_(static_cast<std::uint32_t>(valid()), total);
     }
+    if (empties_.empty())
+      return tl::unexpected(Ending{Code::timing_unstable,
+                                   "every empty call was disturbed by other work on the machine"});
     summarise(++looks, valid() == look.rounds ? look.j : order_index(valid()));
     if (settled() || std::chrono::steady_clock::now() > deadline) break;
   }

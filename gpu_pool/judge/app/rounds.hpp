@@ -4,6 +4,7 @@
 
 #include "gpu_pool/judge/app/arms.hpp"
 #include "gpu_pool/judge/app/checker.hpp"
+#include "gpu_pool/judge/core/quiet.hpp"
 
 namespace swage::judge {
 
@@ -12,8 +13,8 @@ namespace swage::judge {
 class Rounds {
  public:
   using Report = std::function<void(std::uint32_t done, std::uint32_t total)>;
-  Rounds(Subject subject, const Plan& plan, const Guards& guards, const Root& root, Room& room,
-         Arms& arms, Inputs& inputs, Checker& checker, Report report);
+  Rounds(Subject subject, const Plan& plan, const Guards& guards, const Root& root,
+         Machine& machine, Arms& arms, Inputs& inputs, Checker& checker, Report report);
 
   /// Errors: what the candidate did wrong in a timed call, or timing_unstable. On success
   /// timing() is filled. `first` numbers the first round: no number may come twice
@@ -26,10 +27,13 @@ class Rounds {
  private:
   struct Round {
     std::map<Role, double> window_us;
+    std::vector<double> mhz;  // of each call, where the device's clock may change
     std::string void_reason;  // empty: it counts
   };
   Result<Round, Ending> one(std::uint64_t number);
-  Result<Host::Call, Ending> timed_call(Role role);
+  Result<Host::Call, Ending> timed_call(Role role, Round& round);
+  bool settle(Role role);
+  Result<void, Ending> count_void(std::uint64_t number, std::uint32_t total);
   Result<void, Ending> empty_call();
   std::vector<Role> order(std::uint64_t number) const;
   Result<void, Ending> check_results(std::uint64_t number, std::map<Role, CallOutputs>& outputs);
@@ -45,12 +49,14 @@ class Rounds {
   const Guards& guards_;
   const Root& root_;
   Room& room_;
+  Device& device_;
   Arms& arms_;
   Inputs& inputs_;
   Checker& checker_;
   Report report_;
   std::map<Role, std::vector<double>> windows_;  // of valid rounds; one list for each of roles_
   std::vector<double> empties_;
+  std::map<Role, BusyCount> busy_;
   std::map<std::string, std::uint32_t> voided_;
   double call_limit_us_ = 0;
   std::optional<TimingRecord> timing_;

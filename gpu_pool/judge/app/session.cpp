@@ -1,12 +1,13 @@
 #include "gpu_pool/judge/app/session.hpp"
 
+#include "common/base/json_text.hpp"
 #include "common/base/memory_file.hpp"
 #include "gpu_pool/judge/adapters/control_channel.hpp"
+#include "sandbox/api/bundle.hpp"
 
 namespace swage::judge {
 namespace {
 
-constexpr std::size_t kMaxBundle = 320UL << 20;
 constexpr std::size_t kMaxSource = 1UL << 20;
 constexpr std::size_t kMaxFacts = 4UL << 20;
 constexpr std::size_t kMaxState = 16UL << 30;
@@ -42,11 +43,10 @@ Result<HostParts, std::string> take_host(Taker& taker, const ResidentHost& host)
   parts.pidfd = taker.next();
   parts.log = taker.next();
   auto page = SharedMemory::open(taker.next(), kPageBytes);
-  auto arena = SharedMemory::open(taker.next(), host.arena_bytes);
-  if (!page || !arena)
-    return tl::unexpected<std::string>("a resident host's memory cannot be mapped");
+  if (!page) return tl::unexpected<std::string>("a resident host's memory cannot be mapped");
   parts.page = std::move(*page);
-  parts.arena = std::move(*arena);
+  parts.arena_file = taker.next();
+  parts.arena_bytes = host.arena_bytes;
   return parts;
 }
 
@@ -67,14 +67,14 @@ Result<Assignment, std::string> Session::begin() {
   const auto deadline = std::chrono::steady_clock::now() + kPatience;
   auto packet = receive_packet(socket_.get(), deadline);
   if (!packet) return tl::unexpected<std::string>("no assignment came");
-  auto begin = decode_begin(packet->message.dump());
+  auto begin = decode_begin(json_text(packet->message));
   if (!begin) return tl::unexpected(begin.error());
   Assignment out;
   out.begin = std::move(*begin);
   Taker taker(std::move(packet->descriptors));
   if (!taker.has(3)) return tl::unexpected<std::string>("descriptors are missing");
   out.zygote = taker.next();
-  auto bundle = read_memory_file(taker.next(), kMaxBundle);
+  auto bundle = read_memory_file(taker.next(), sandbox::kMaxBundleBytes);
   auto source = read_memory_file(taker.next(), kMaxSource);
   if (!bundle || !source) return tl::unexpected<std::string>("bundle or task cannot be read");
   out.begin.request.bundle = std::move(*bundle);
@@ -101,7 +101,7 @@ void Session::progress(const std::string& phase, std::uint32_t done, std::uint32
 }
 
 void Session::facts(const KnownTask& task) {
-  const auto text = make_memory_file("facts", facts_json(task.facts).dump());
+  const auto text = make_memory_file("facts", json_text(facts_json(task.facts)));
   const auto state = make_memory_file("state", task.initial_state);
   if (!text || !state) return;  // the next judge learns the task again
   SessionNews news;
@@ -118,7 +118,7 @@ void Session::keep(HostParts parts) {
   std::ignore =
       send_packet(socket_.get(), nlohmann::json::parse(encode(news)),
                   {parts.control.get(), parts.fate.get(), parts.pidfd.get(), parts.log.get(),
-                   parts.page.descriptor().get(), parts.arena.descriptor().get()},
+                   parts.page.descriptor().get(), parts.arena.descriptor()},
                   std::chrono::steady_clock::now() + kPatience);
 }
 

@@ -65,6 +65,10 @@ struct Output {
 struct CallOutputs {
   std::uint32_t container = 0;
   std::vector<Output> outputs;
+  /// What stood at sample_position(sample_seed, i) of each output when the window closed. Empty
+  /// where the host stood still by then.
+  std::vector<std::vector<std::uint32_t>> samples{};
+  std::uint64_t sample_seed = 0;
 };
 
 /// Reads a copied page whose status is 1. Errors: a sentence for people, when counts, types, shapes

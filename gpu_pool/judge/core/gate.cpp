@@ -128,12 +128,4 @@ Comparison compare_loosely(const TensorView& candidate, const TensorView& expect
   return out;
 }
 
-bool has_nonfinite(ElementType type, std::span<const std::byte> elements) {
-  if (!is_floating(type)) return false;
-  const std::size_t size = size_of(type);
-  for (std::size_t at = 0; at + size <= elements.size(); at += size)
-    if (!std::isfinite(load_element(type, elements.data() + at))) return true;
-  return false;
-}
-
 }  // namespace swage::judge

@@ -34,7 +34,4 @@ Comparison compare(const TensorView& candidate, const TensorView& expected, Tole
 Comparison compare_loosely(const TensorView& candidate, const TensorView& expected,
                            Tolerance tolerance);
 
-/// True when some element of [begin, end) of a flat buffer is neither finite nor an integer type.
-bool has_nonfinite(ElementType type, std::span<const std::byte> elements);
-
 }  // namespace swage::judge

@@ -20,6 +20,13 @@ struct Guards {
   bool symbols = true;     ///< the library may only need what is allowed
   bool ast = true;         ///< tripwires in the Python source
   bool dispatch = true;    ///< torch operators are watched in every call of the candidate
+  bool ghost = true;       ///< in some calls the library does nothing, and the result must be wrong
+  bool workspace = true;   ///< the candidate does not see model.py
+  bool counted = true;     ///< comparing nothing proves nothing
+  bool window = true;      ///< a call ends when its threads stand still; off: when it says so
+  bool deadline = true;    ///< calls have limits that go with eager's time
+  bool ns = true;          ///< the candidate has namespaces and a root of its own
+  bool seccomp = true;     ///< the candidate's system calls are filtered
 };
 
 }  // namespace swage::judge

@@ -1,5 +1,6 @@
 #include "gpu_pool/judge/core/null_candidates.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <functional>
@@ -15,9 +16,11 @@ using Bytes = std::vector<std::byte>;
 Bytes gathered(const TensorView& tensor) {
   const std::size_t size = size_of(tensor.spec->type);
   Bytes out(element_count(*tensor.spec).value_or(0) * size);
-  std::size_t at = 0;
-  for (Walk walk(*tensor.spec, 0); at < out.size(); walk.next(), at += size)
-    std::memcpy(out.data() + at, tensor.data + walk.offset() * size, size);
+  if (out.empty()) return out;
+  const TensorSpec& spec = *tensor.spec;
+  TensorWalk walk(spec.shape, spec.stride, spec.stride, 0);
+  for (std::size_t at = 0; at < out.size(); at += size, walk.next())
+    std::memcpy(out.data() + at, tensor.data + static_cast<std::size_t>(walk.at_a) * size, size);
   return out;
 }
 
@@ -78,12 +81,16 @@ std::optional<Bytes> null_result(Null which, const TensorView& expected,
     case Null::ones:
       return filled(expected, 1);
     case Null::mean:
+      // The mean of one element is that element: who has it has computed it.
+      if (element_count(*expected.spec).value_or(0) < 2) return std::nullopt;
       return filled(expected, mean_of(expected, [](double value) { return value; }));
     case Null::rows_permuted:
       return turned(expected);
     case Null::half_computed: {
       Bytes out = gathered(expected);
-      std::fill(out.begin() + static_cast<std::ptrdiff_t>(out.size() / 2), out.end(), std::byte{0});
+      const std::size_t half = out.size() / size_of(expected.spec->type) / 2;
+      std::fill(out.begin() + static_cast<std::ptrdiff_t>(half * size_of(expected.spec->type)),
+                out.end(), std::byte{0});
       return out;
     }
     case Null::input:

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cmath>
 #include <cstring>
 #include <numeric>
@@ -10,11 +9,10 @@
 
 #include "common/base/check.hpp"
 #include "common/base/philox.hpp"
+#include "gpu_pool/judge/core/draws.hpp"
 
 namespace swage::judge {
 namespace {
-
-constexpr std::size_t kLanes = kFillBlock / 4;  // one Philox call gives four words
 
 using Words = std::array<std::uint32_t, kFillBlock>;
 using Floats = std::array<float, kFillBlock>;
@@ -61,55 +59,19 @@ void philox_block(std::uint64_t key, std::uint64_t first, Words& out) {
   }
 }
 
-/// ln(x) for x in (0, 1], error below 1e-6: the exponent, and a polynomial in (m - 1) / (m + 1).
-inline float fast_log(float x) {
-  const auto bits = std::bit_cast<std::uint32_t>(x);
-  const std::uint32_t adjusted = bits - 0x3F3504F3U;  // mantissa in [sqrt(1/2), sqrt(2))
-  const auto exponent = static_cast<float>(static_cast<std::int32_t>(adjusted) >> 23);
-  const float m = std::bit_cast<float>((adjusted & 0x007FFFFFU) + 0x3F3504F3U);
-  const float s = (m - 1.0F) / (m + 1.0F);
-  const float z = s * s;
-  const float series = 2.0F * s * (1.0F + z * (0.33333333F + z * (0.2F + z * 0.14285714F)));
-  return exponent * 0.69314718F + series;
-}
-
-/// sin and cos of 2 pi u for u in [-1/2, 1/2), error below 1e-5, by folding into a quarter turn.
-inline float fast_sine(float u) {
-  const float a = std::fabs(u);
-  const float folded = a > 0.25F ? 0.5F - a : a;  // sine is symmetric about a quarter turn
-  const float x = folded * 6.2831853F;
-  const float z = x * x;
-  const float value =
-      x * (1.0F +
-           z * (-1.6666667e-1F + z * (8.3333310e-3F + z * (-1.9840874e-4F + z * 2.7525562e-6F))));
-  return u < 0 ? -value : value;
-}
-
-/// (0, 1], 24 bits.
-inline float open_unit(std::uint32_t word) {
-  return (static_cast<float>(word >> 8) + 1.0F) * 0x1.0p-24F;
-}
-
 /// Standard normal by Box and Muller: words i and i + half make two values.
 void normal_block(const Words& words, float mean, float deviation, Floats& out) {
   constexpr std::size_t kHalf = kFillBlock / 2;
   for (std::size_t i = 0; i < kHalf; ++i) {
-    const float radius = std::sqrt(-2.0F * fast_log(open_unit(words[i]))) * deviation;
-    const float u =
-        static_cast<float>(static_cast<std::int32_t>(words[kHalf + i]) >> 8) * 0x1.0p-24F;
-    const float shifted = u + 0.25F;
-    const float cosine = fast_sine(shifted >= 0.5F ? shifted - 1.0F : shifted);
-    out[i] = mean + radius * fast_sine(u);
-    out[kHalf + i] = mean + radius * cosine;
+    const float radius = std::sqrt(squared_radius(words[i])) * deviation;
+    const Direction to = direction(words[kHalf + i]);
+    out[i] = mean + radius * to.sine;
+    out[kHalf + i] = mean + radius * to.cosine;
   }
 }
 
 void uniform_block(const Words& words, float low, float high, Floats& out) {
-  const float width = (high - low) * 0x1.0p-24F;
-  for (std::size_t i = 0; i < kFillBlock; ++i) {
-    const float value = low + static_cast<float>(words[i] >> 8) * width;
-    out[i] = value < high ? value : low;  // rounding must not reach the open end
-  }
+  for (std::size_t i = 0; i < kFillBlock; ++i) out[i] = uniform_value(words[i], low, high);
 }
 
 /// Makes one block of any law as doubles; the slow path for the rarer types.

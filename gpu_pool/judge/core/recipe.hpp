@@ -38,7 +38,8 @@ inline constexpr std::uint64_t kFillBlock = 4096;
 
 /// Fills the elements [begin, end) of a flat buffer of `buffer.size() / size_of(type)` elements.
 /// begin is a multiple of kFillBlock; the result does not depend on how a range is divided. `perm`
-/// is only filled as a whole. Bits depend on (recipe, key, position) alone.
+/// is only filled as a whole. Bits depend on (recipe, key, position) alone. A GPU may do it by
+/// itself (Device::fill), from the same words.
 void fill(const Recipe& recipe, ElementType type, std::uint64_t key, std::span<std::byte> buffer,
           std::uint64_t begin, std::uint64_t end);
 

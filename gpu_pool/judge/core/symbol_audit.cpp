@@ -14,7 +14,8 @@ const Names& libraries() {
   static const Names kNames{"libtorch_python.so", "libtorch.so",     "libtorch_cpu.so",
                             "libc10.so",          "libstdc++.so.6",  "libm.so.6",
                             "libmvec.so.1",       "libgomp.so.1",    "libgcc_s.so.1",
-                            "libc.so.6",          "libpthread.so.0", "ld-linux-x86-64.so.2"};
+                            "libc.so.6",          "libpthread.so.0", "ld-linux-x86-64.so.2",
+                            "libcudart.so.13"};
   return kNames;
 }
 
@@ -93,6 +94,56 @@ constexpr std::array<std::string_view, 9> kRuntime{
     "__tls_get_addr",         "__gmon_start__",   "__dynamic_cast",
     "__libc_single_threaded", "pthread_create",   "pthread_join"};
 
+/// What a CUDA kernel is launched with, and what may be asked of the device: whole names. Memory of
+/// other processes, callbacks on the processor, and ways to the driver are not among them.
+const Names& cuda_names() {
+  static const Names kNames{"__cudaRegisterFatBinary",
+                            "__cudaRegisterFatBinaryEnd",
+                            "__cudaUnregisterFatBinary",
+                            "__cudaRegisterFunction",
+                            "__cudaRegisterVar",
+                            "__cudaInitModule",
+                            "__cudaPushCallConfiguration",
+                            "__cudaPopCallConfiguration",
+                            "__cudaLaunchKernel",
+                            "__cudaGetKernel",
+                            "cudaLaunchKernel",
+                            "cudaLaunchKernelExC",
+                            "cudaLaunchCooperativeKernel",
+                            "cudaFuncSetAttribute",
+                            "cudaFuncGetAttributes",
+                            "cudaFuncSetCacheConfig",
+                            "cudaOccupancyMaxActiveBlocksPerMultiprocessor",
+                            "cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags",
+                            "cudaGetDevice",
+                            "cudaDeviceGetAttribute",
+                            "cudaGetDeviceProperties",
+                            "cudaGetLastError",
+                            "cudaPeekAtLastError",
+                            "cudaGetErrorString",
+                            "cudaGetErrorName",
+                            "cudaMalloc",
+                            "cudaMallocAsync",
+                            "cudaFree",
+                            "cudaFreeAsync",
+                            "cudaMemsetAsync",
+                            "cudaMemcpyAsync",
+                            "cudaMemcpyToSymbolAsync",
+                            "cudaStreamCreateWithFlags",
+                            "cudaStreamDestroy",
+                            "cudaStreamWaitEvent",
+                            "cudaStreamBeginCapture",
+                            "cudaStreamEndCapture",
+                            "cudaEventCreateWithFlags",
+                            "cudaEventRecord",
+                            "cudaEventDestroy",
+                            "cudaGraphInstantiate",
+                            "cudaGraphLaunch",
+                            "cudaGraphDestroy",
+                            "cudaGraphExecDestroy"};
+  return kNames;
+}
+
 /// What a tensor may be asked, and how one is made: beginnings of mangled names.
 constexpr std::array<std::string_view, 15> kTensor{"_ZNK2at10TensorBase8data_ptr",
                                                    "_ZNK2at10TensorBase14const_data_ptr",
@@ -142,7 +193,8 @@ bool is_allowed(std::string_view name) {
   if (name.starts_with("Py") || name.starts_with("_Py")) return true;
   return begins_with_one_of(name, kFamilies) || begins_with_one_of(name, kTensor) ||
          std::ranges::find(kRuntime, name) != kRuntime.end() ||
-         libc_names().contains(unchecked(name)) || is_mathematics(name);
+         libc_names().contains(unchecked(name)) || is_mathematics(name) ||
+         cuda_names().contains(name);
 }
 
 }  // namespace

@@ -60,6 +60,7 @@ struct VerdictRecord {
   std::string solution_digest;
   std::string library_digest;
   std::string toolchain;
+  std::string device_kind = "cpu";
   std::string device_name;
   std::string device_driver;
   std::string device_uuid;

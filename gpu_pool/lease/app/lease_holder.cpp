@@ -11,14 +11,15 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kCall = 1333ms;  // a third of a renewal interval of 4 s, at most 2 s
 constexpr auto kPoll = 5s;
-constexpr auto kNoEpoch = 500ms;      // the leader acts once a second
-constexpr auto kClaim = 3s;           // a grant that is not claimed by then is somebody else's
-constexpr auto kLongestWait = 1830s;  // the queue's own limit, and time for its sweep
+constexpr auto kNoEpoch = 500ms;  // the leader acts once a second
 constexpr auto kClosing = 2s;
-constexpr auto kMargin = 3s;  // after usable_until the queue takes the lease back itself
 constexpr std::size_t kPollSize = 256;
+// Limits of a usual pool. This one's own are known to its queue alone, which enforces them; here
+// they end a wait of which the queue has not said for so long that it goes on.
+constexpr PoolSettings kUsual;
+constexpr auto kCall = (kUsual.ttl - kUsual.margin) / 9;  // a third of a renewal interval
+constexpr auto kLongestWait = kUsual.wait + 30s;          // and time for the queue's sweep
 
 /// Owner's end of a HeldLease.
 class OwnedLease final : public Lease {
@@ -119,6 +120,7 @@ Task<Result<std::unique_ptr<Lease>, HoldErrc>> HolderLoops::hold(HoldAsk ask, St
 Task<HolderLoops::Held> HolderLoops::wait_for(HoldAsk ask, StopSource& stop) {
   const auto wait = waiting_[ask.request];
   const TimePoint started = clock_.now();
+  wait->heard = started;
   bool first = true;
   while (!stop.stopping()) {
     if (wait->grant) {
@@ -127,7 +129,7 @@ Task<HolderLoops::Held> HolderLoops::wait_for(HoldAsk ask, StopSource& stop) {
       first = false;
     }
     const Duration age = clock_.now() - started;
-    if (age > kLongestWait) co_return tl::unexpected(HoldErrc::waited);
+    if (clock_.now() - wait->heard > kLongestWait) co_return tl::unexpected(HoldErrc::waited);
     wait->ask_again = false;
     auto answer = co_await queue_.acquire(ask, age, first, call_deadline());
     if (!answer && answer.error() == LeaseErrc::bad_reply)
@@ -146,6 +148,7 @@ Task<HolderLoops::Held> HolderLoops::wait_for(HoldAsk ask, StopSource& stop) {
       continue;
     }
     if (auto* grant = std::get_if<Grant>(&*answer)) wait->grant = std::move(*grant);
+    wait->heard = clock_.now();
     while (!wait->grant && !wait->ask_again && !stop.stopping()) co_await wait->changed.wait(stop);
   }
   co_return tl::unexpected(HoldErrc::cancelled);
@@ -157,7 +160,7 @@ Task<std::optional<HolderLoops::Held>> HolderLoops::claim(Grant grant, StopSourc
     const TimePoint usable_until = grant.usable_until;
     co_return taken(std::move(grant), usable_until, interval);
   }
-  const TimePoint give_up = clock_.now() + kClaim;
+  const TimePoint give_up = clock_.now() + kUsual.claim;  // then it is somebody else's
   while (clock_.now() < give_up) {
     const auto renewed = co_await queue_.renew(grant.request, grant.token, call_deadline());
     if (renewed) co_return taken(std::move(grant), renewed->usable_until, renewed->interval);
@@ -212,7 +215,7 @@ Task<> HolderLoops::renew(std::shared_ptr<HeldLease> held) {
 Task<bool> HolderLoops::release(std::shared_ptr<HeldLease> held, ReleaseAs how) {
   held->done.request(StopReason::requested);
   const auto& grant = held->grant;
-  const TimePoint give_up = held->usable_until + kMargin;
+  const TimePoint give_up = held->usable_until + kUsual.margin;  // then the queue takes it back
   if (held->lost_because == LeaseErrc::requeued) co_return co_await release_requeued(held, how);
   Result<void, LeaseErrc> released;
   do {
@@ -305,7 +308,13 @@ Task<> HolderLoops::poll_loop() {
       co_await clock_.sleep_until(clock_.now() + kPoll, *wake);
     }
     poll_asked_ = false;
-    if (!stop_.stopping()) co_await poll_once();
+    if (stop_.stopping()) break;
+    co_await poll_once();
+    for (const auto& [request, wait] : waiting_) {
+      if (wait->grant || clock_.now() - wait->heard <= kLongestWait) continue;
+      wait->ask_again = true;  // and so see that it has waited long enough
+      wait->changed.notify();
+    }
   }
 }
 
@@ -322,7 +331,9 @@ Task<> HolderLoops::poll_once() {
     for (std::size_t i = 0; i < some.size(); ++i) {
       const auto at = waiting_.find(some[i]);
       const auto& answer = (*answers)[i];
-      if (at == waiting_.end() || std::holds_alternative<Waiting>(answer)) continue;
+      if (at == waiting_.end()) continue;
+      at->second->heard = clock_.now();
+      if (std::holds_alternative<Waiting>(answer)) continue;
       if (const auto* grant = std::get_if<Grant>(&answer)) {
         at->second->grant = *grant;
       } else {

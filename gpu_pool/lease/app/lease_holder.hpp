@@ -16,6 +16,7 @@ struct Wait {
   explicit Wait(const asio::any_io_executor& strand) : changed(strand) {}
   std::optional<Grant> grant;
   bool ask_again = false;  ///< the queue forgot the request, or it ended: acquire() tells
+  TimePoint heard;         ///< when the queue last said that it waits
   Event changed;
 };
 

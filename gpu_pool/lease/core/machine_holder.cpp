@@ -83,7 +83,8 @@ Reply<void> Machine::release(const std::string& request, Token token, ReleaseAs 
   auto* r = find(request);
   if (r == nullptr) {
     const auto state = ended(request);
-    if (state == "released") return {};
+    // A retry that was the last one left nothing to hold: its repeat hears the same.
+    if (state == "released" || (state == "dead" && how == ReleaseAs::retry)) return {};
     return fail(state ? LeaseErrc::not_holder : LeaseErrc::unknown);
   }
   seen_client(r->client);

@@ -4,7 +4,8 @@ local id, epoch, counter, how = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), A
 local r = get(REQ, id)
 if not r then
   local state = ended(id)
-  if state == 'released' then return answer('OK') end
+  -- A retry that was the last one left nothing to hold: its repeat hears the same.
+  if state == 'released' or (state == 'dead' and how == 'retry') then return answer('OK') end
   return answer(state and 'NOT_HOLDER' or 'UNKNOWN')
 end
 seen_client(r[R_CLIENT])

@@ -5,13 +5,14 @@ import os
 import socket
 import sys
 import traceback
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from swage_model_host import channel, dispatch, isolate, page, program, source_scan
-from swage_model_host.arena import Arena
+from swage_model_host import channel, cpu, cuda, dispatch, isolate, page, program, source_scan
+from swage_model_host.device import Device
 from swage_model_host.memory import Shared
 from swage_model_host.program import MetadataError
 from swage_model_host.task import TaskError, TaskHost
@@ -23,17 +24,20 @@ UIDS = {
 MAX_MESSAGE = 4096
 MAX_FRAMES = 16  # the innermost ones of a traceback
 OWN_FOLDER = str(Path(__file__).parent)
+LIBRARIES = Path(__file__).resolve().parent.parent
+DEVICES: dict[str, Callable[[str], Device]] = {"cpu": cpu.CpuDevice, "cuda": cuda.CudaDevice}
 
 
-def main(
-    role: str, cage: isolate.Cage, control: socket.socket, log: int, arena_library: str
-) -> None:
-    """Runs the host in the forked process; does not return."""
+def main(role: str, kind: str, cage: isolate.Cage, control: socket.socket, log: int) -> None:
+    """Runs the host in the forked process; does not return. kind: of device, cpu or cuda."""
     _descriptors(control.fileno(), log)
-    missing = isolate.enter(cage)
-    _environment(role, len(cage.cpus))
+    isolate.enter(cage)
+    _environment(role, kind, len(cage.cpus))
+    library = LIBRARIES / f"libswage_{'cuda_' * (kind == 'cuda')}arena.so"
+    device = DEVICES[kind](str(library))
+    missing = isolate.close_calls(cage)
     gc.disable()  # a collection inside a timed call would be charged to an arm
-    host = Host(role, control, arena_library, len(cage.cpus))
+    host = Host(role, control, device, cage)
     channel.send(control, {"kind": "born", "missing": missing})
     while True:
         packet = channel.receive(control)
@@ -51,11 +55,13 @@ def _descriptors(control: int, log: int) -> None:
     os.closerange(control + 1, os.sysconf("SC_OPEN_MAX"))
 
 
-def _environment(role: str, threads: int) -> None:
-    kept = {}
+def _environment(role: str, kind: str, threads: int) -> None:
+    names = ["PYTORCH_NVML_BASED_CUDA_CHECK"] if kind == "cpu" else []
     if role == "compile":
-        names = ("TORCHINDUCTOR_CACHE_DIR", "TORCHINDUCTOR_COMPILE_THREADS")
-        kept = {name: os.environ[name] for name in names}
+        names += ["TORCHINDUCTOR_CACHE_DIR", "TORCHINDUCTOR_COMPILE_THREADS", "TRITON_CACHE_DIR"]
+    kept = {name: os.environ[name] for name in names}
+    if kind == "cpu":
+        kept["CUDA_VISIBLE_DEVICES"] = ""  # on a machine with a GPU torch must not think of it
     os.environ.clear()
     os.environ.update(
         PATH="/usr/bin:/bin",
@@ -88,11 +94,14 @@ def _is_own(file: str) -> bool:
 class Host:
     """State of one host. One thread until the first operator runs."""
 
-    def __init__(self, role: str, control: socket.socket, arena_library: str, threads: int) -> None:
-        torch.set_num_threads(threads)
+    def __init__(
+        self, role: str, control: socket.socket, device: Device, cage: isolate.Cage
+    ) -> None:
+        torch.set_num_threads(len(cage.cpus))
         self._role = role
+        self._folder = cage.folder
         self._control = control
-        self._arena_library = arena_library
+        self._device = device
         self._page: page.CallPage | None = None
         self._arena: Any = None
         self._program: Any = None
@@ -128,8 +137,11 @@ class Host:
         channel.send(self._control, message)
 
     def _category(self, error: BaseException) -> str:
+        if self._device.is_fault(error):
+            return "fault"
         exhausted = self._arena is not None and self._arena.exhausted()
-        if exhausted or isinstance(error, MemoryError) or "DefaultCPUAllocator" in str(error):
+        full = isinstance(error, MemoryError | torch.OutOfMemoryError)
+        if exhausted or full or "DefaultCPUAllocator" in str(error):
             return "memory"
         if isinstance(error, MetadataError):
             return "metadata"
@@ -141,21 +153,25 @@ class Host:
         page_descriptor, arena_descriptor = descriptors
         self._page = page.CallPage(page_descriptor)
         size, poison = int(message["arena_bytes"]), bool(message["poison"])
-        self._arena = Arena(self._arena_library, arena_descriptor, size, poison=poison)
+        self._arena = self._device.arena(arena_descriptor, size, poison=poison)
         return {"nonce": message["nonce"]}
 
     def _do_load(self, message: channel.Message, descriptors: list[int]) -> dict[str, Any]:
         candidate = self._role in ("candidate", "twin")
         if descriptors:
             library = os.dup(descriptors[0])
-            sys.meta_path.insert(0, program.LibraryFinder(library))
-        sys.path.append(isolate.WORK)
+            assert self._page is not None
+            sys.meta_path.insert(0, program.LibraryFinder(library, self._page.ghost))
+        sys.path.append(self._folder)
         module, name = ("model_new", "ModelNew") if candidate else ("model", "Model")
         if self._role == "reference":
             torch.set_default_dtype(torch.float64)
-        model = program.build(module, name, message["init_args"], int(message["init_seed"]))
+        seed = int(message["init_seed"])
+        model = program.build(self._folder, module, name, message["init_args"], seed)
+        model = model.to(self._device.place)
         watch = candidate and bool(message["watch"])
-        self._program = program.Program(model, self._arena, self._way_to_run(model, watch))
+        run = self._way_to_run(model, watch)
+        self._program = program.Program(model, self._device, self._arena, run)
         self._program.exact = not candidate or bool(message["exact"])
         return {"state": program.state_of(model)}
 
@@ -167,14 +183,20 @@ class Host:
         return dispatch.watched(model) if watch else model
 
     def _do_scan(self, message: channel.Message, descriptors: list[int]) -> dict[str, Any]:
-        return {"findings": source_scan.scan(Path(isolate.WORK))}
+        return {"findings": source_scan.scan(Path(self._folder))}
+
+    def _shared(
+        self, descriptors: list[int], message: channel.Message, *, writable: bool
+    ) -> Shared:
+        size = int(message["bytes"])
+        return Shared(self._device.map(descriptors[0], size, writable=writable))
 
     def _do_map(self, message: channel.Message, descriptors: list[int]) -> None:
-        shared = Shared(descriptors[0], int(message["bytes"]), writable=bool(message["writable"]))
+        shared = self._shared(descriptors, message, writable=bool(message["writable"]))
         self._program.set_inputs(shared, message["args"])
 
     def _do_weights(self, message: channel.Message, descriptors: list[int]) -> None:
-        shared = Shared(descriptors[0], int(message["bytes"]), writable=False)
+        shared = self._shared(descriptors, message, writable=False)
         self._program.set_weights(shared, message["tensors"])
 
     def _do_release(self, message: channel.Message, descriptors: list[int]) -> None:
@@ -185,15 +207,15 @@ class Host:
         gc.freeze()
 
     def _do_task(self, message: channel.Message, descriptors: list[int]) -> dict[str, Any]:
-        self._task = TaskHost()
+        self._task = TaskHost(self._folder)
         return dict(self._task.describe(int(message["seed"])))
 
     def _do_state(self, message: channel.Message, descriptors: list[int]) -> None:
-        shared = Shared(descriptors[0], int(message["bytes"]), writable=True)
+        shared = self._shared(descriptors, message, writable=True)
         self._task.store_state(shared, message["tensors"])
 
     def _do_inputs(self, message: channel.Message, descriptors: list[int]) -> None:
-        shared = Shared(descriptors[0], int(message["bytes"]), writable=True)
+        shared = self._shared(descriptors, message, writable=True)
         self._task.store_inputs(shared, message["tensors"], int(message["seed"]))
 
     def _serve_calls(self) -> None:

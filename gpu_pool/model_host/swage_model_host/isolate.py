@@ -1,7 +1,8 @@
 """Builds the cage of one host, layer by layer, in the freshly forked process.
 
 Each layer is attempted; the names of those that could not be had are returned, and the judge turns
-them into `trust=reduced`. Order: namespaces, a root of read-only binds, limits, user, filter.
+them into `trust=reduced`. Order: namespaces, a root of read-only binds, limits, user; close_calls()
+adds the filter.
 """
 
 import contextlib
@@ -37,11 +38,19 @@ class Cage:
     mount_point: str  # an empty folder over which the new root is built
     writable: tuple[str, ...] = ()  # folders kept writable under their own names
     readable: tuple[str, ...] = ()  # folders kept readable under their own names
+    devices: tuple[str, ...] = ()  # files under /dev beside the usual ones
+    bound_addresses: bool = True  # memory_bytes bounds the address space, not only the group
     memory_bytes: int = 0  # address space beyond what the process has now; 0: no limit
     may_execute: bool = False  # the compile host starts the C++ compiler
     few_processes: bool = False  # a candidate: the only process of its user
+    without: tuple[str, ...] = ()  # layers left out, in tests
     group: cgroup.Group | None = None
     missing: list[str] = field(default_factory=list)
+
+    @property
+    def folder(self) -> str:
+        """Where the process finds its workspace, once it has entered."""
+        return self.workspace if "namespaces" in self.missing else WORK
 
 
 def runtime_folders() -> tuple[str, ...]:
@@ -59,6 +68,8 @@ def enter(cage: Cage) -> list[str]:
     if cage.group is not None:
         _attempt(cage, "cgroup", cage.group.join)
     _attempt(cage, "namespaces", lambda: _namespaces(cage))
+    if "namespaces" in cage.missing and cage.workspace:
+        os.chdir(cage.workspace)
     _limits(cage)
     os.sched_setaffinity(0, cage.cpus)
     if root:
@@ -68,6 +79,13 @@ def enter(cage: Cage) -> list[str]:
     linux.prctl(linux.PR_SET_PDEATHSIG, signal.SIGKILL)
     linux.prctl(linux.PR_SET_DUMPABLE, 0)
     linux.prctl(linux.PR_SET_NO_NEW_PRIVS, 1)
+    return cage.missing
+
+
+def close_calls(cage: Cage) -> list[str]:
+    """Refuses system calls from here on, in all threads. Apart from enter(), for the start of CUDA
+    needs some of them (its driver makes a socket). Returns the layers that are missing.
+    """
     if not cage.may_execute:
         program = seccomp.candidate_program()
         _attempt(cage, "seccomp", lambda: linux.seccomp_filter(program))
@@ -76,6 +94,8 @@ def enter(cage: Cage) -> list[str]:
 
 def _attempt(cage: Cage, layer: str, build: Callable[[], None]) -> None:
     try:
+        if layer in cage.without:
+            raise OSError("left out")
         build()
     except OSError as error:
         cage.missing.append(layer)
@@ -88,7 +108,7 @@ def _namespaces(cage: Cage) -> None:
     workspace = os.open(cage.workspace, os.O_PATH) if cage.workspace else None
     linux.mount("swage", cage.mount_point, "tmpfs", 0, "size=1m,mode=755")
     new = Path(cage.mount_point)
-    _special(new)  # first: the folders below may lie in /tmp
+    _special(new, cage.devices)  # first: the folders below may lie in /tmp
     for folder in _SYSTEM:
         _show_system(new, folder)
     for folder in cage.readable:
@@ -126,7 +146,7 @@ def _bind(source: str, target: Path, *, writable: bool) -> None:
     linux.mount("none", str(target), None, flags | (0 if writable else linux.MS_RDONLY))
 
 
-def _special(new: Path) -> None:
+def _special(new: Path, devices: tuple[str, ...]) -> None:
     scratch = f"size={SCRATCH_BYTES},mode=1777"
     for folder in ("tmp", "dev", "proc"):
         (new / folder).mkdir()
@@ -134,16 +154,21 @@ def _special(new: Path) -> None:
     linux.mount("tmp", str(new / "tmp"), "tmpfs", flags, scratch)
     (new / "dev/shm").mkdir()
     linux.mount("shm", str(new / "dev/shm"), "tmpfs", flags, scratch)
-    for device in _DEVICES:
-        (new / "dev" / device).touch()
-        linux.mount(f"/dev/{device}", str(new / "dev" / device), None, linux.MS_BIND)
+    for device in (*(f"/dev/{name}" for name in _DEVICES), *devices):
+        target = new / device.lstrip("/")
+        target.mkdir() if Path(device).is_dir() else target.touch()
+        linux.mount(device, str(target), None, linux.MS_BIND)
     linux.mount("proc", str(new / "proc"), "proc", flags | linux.MS_NOEXEC)
 
 
 def _pivot(new: Path) -> None:
     os.chdir(new)
-    linux.pivot_root(".", ".")
-    linux.umount(".", linux.MNT_DETACH)
+    try:
+        linux.pivot_root(".", ".")
+        linux.umount(".", linux.MNT_DETACH)
+    except PermissionError:  # a pod's filter refuses pivot_root, whatever its capabilities
+        linux.mount(".", "/", None, linux.MS_MOVE)
+        os.chroot(".")  # what lies below cannot be reached without CAP_SYS_CHROOT or CAP_SYS_ADMIN
     os.chdir(WORK)
     flags = linux.MS_BIND | linux.MS_REMOUNT | linux.MS_RDONLY | linux.MS_NOSUID
     linux.mount("none", "/", None, flags)
@@ -153,7 +178,7 @@ def _limits(cage: Cage) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     largest = ARTEFACT_BYTES if cage.may_execute else LOG_BYTES
     resource.setrlimit(resource.RLIMIT_FSIZE, (largest, largest))
-    if cage.memory_bytes:
+    if cage.memory_bytes and cage.bound_addresses:
         pages = int(Path("/proc/self/statm").read_text().split()[0])
         limit = pages * resource.getpagesize() + cage.memory_bytes
         resource.setrlimit(resource.RLIMIT_AS, (limit, limit))

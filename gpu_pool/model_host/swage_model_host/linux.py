@@ -15,6 +15,7 @@ MS_NODEV = 4
 MS_NOEXEC = 8
 MS_REMOUNT = 32
 MS_BIND = 4096
+MS_MOVE = 8192
 MS_REC = 16384
 MS_PRIVATE = 1 << 18
 MNT_DETACH = 2
@@ -22,11 +23,12 @@ MNT_DETACH = 2
 PR_SET_PDEATHSIG = 1
 PR_SET_DUMPABLE = 4
 PR_SET_NAME = 15
-PR_SET_SECCOMP = 22
 PR_SET_NO_NEW_PRIVS = 38
-SECCOMP_MODE_FILTER = 2
+SECCOMP_SET_MODE_FILTER = 1
+SECCOMP_FILTER_FLAG_TSYNC = 1
 
 SYS_PIVOT_ROOT = 155
+SYS_SECCOMP = 317
 SYS_FUTEX = 202
 FUTEX_WAKE = 1
 
@@ -75,19 +77,20 @@ def prctl(option: int, argument: int) -> None:
 
 
 def seccomp_filter(program: bytes) -> None:
-    """Installs a classic BPF program (sock_filter records) for this process. Raises OSError."""
+    """Installs a classic BPF program (sock_filter records) in every thread of this process. Raises
+    OSError.
+    """
     buffer = ctypes.create_string_buffer(program, len(program))
 
     class Program(ctypes.Structure):
         _fields_ = (("length", ctypes.c_ushort), ("filter", ctypes.c_void_p))
 
     record = Program(len(program) // 8, ctypes.addressof(buffer))
-    result = libc.prctl(
-        ctypes.c_int(PR_SET_SECCOMP),
-        ctypes.c_ulong(SECCOMP_MODE_FILTER),
+    result = libc.syscall(
+        ctypes.c_long(SYS_SECCOMP),
+        ctypes.c_uint(SECCOMP_SET_MODE_FILTER),
+        ctypes.c_uint(SECCOMP_FILTER_FLAG_TSYNC),
         ctypes.byref(record),
-        ctypes.c_ulong(0),
-        ctypes.c_ulong(0),
     )
     _checked(result, "seccomp")
 

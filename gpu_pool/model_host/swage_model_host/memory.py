@@ -1,7 +1,6 @@
 """Tensors over memory that the judge shares: read-only inputs and weights, writable staging."""
 
-import mmap
-import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -37,27 +36,33 @@ class Place:
         return 1 + sum((n - 1) * s for n, s in zip(self.shape, self.stride, strict=True))
 
 
+@dataclass(frozen=True)
+class Mapping:
+    """Memory of the judge's, mapped here: its bytes, and how to unmap it when no tensor over it is
+    used any more (nothing to do where the last tensor does that).
+    """
+
+    whole: torch.Tensor
+    unmap: Callable[[], None]
+
+
 class Shared:
     """One mapping. Keep it as long as tensors over it live; the descriptor may be closed."""
 
-    def __init__(self, descriptor: int, size: int, *, writable: bool) -> None:
-        protection = mmap.PROT_READ | (mmap.PROT_WRITE if writable else 0)
-        self._map = mmap.mmap(descriptor, size, mmap.MAP_SHARED, protection)
-        self.size = size
-        whole = self._flat(Place(0, torch.uint8, (size,), (1,)))
-        self.base = whole.data_ptr()
+    def __init__(self, mapping: Mapping) -> None:
+        self._mapping = mapping
+        self.size = mapping.whole.numel()
+        self.base = mapping.whole.data_ptr()
 
     def _flat(self, place: Place) -> torch.Tensor:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # "the buffer is not writable": that is the point
-            return torch.frombuffer(
-                self._map, dtype=place.dtype, count=place.elements(), offset=place.offset
-            )
+        end = place.offset + place.elements() * place.dtype.itemsize
+        return self._mapping.whole[place.offset : end].view(place.dtype)
 
     def tensor(self, place: Place) -> torch.Tensor:
         """A tensor over the mapping, without a copy."""
         if place.elements() == 0:
-            return torch.empty_strided(place.shape, place.stride, dtype=place.dtype)
+            where = self._mapping.whole.device
+            return torch.empty_strided(place.shape, place.stride, dtype=place.dtype, device=where)
         return self._flat(place).as_strided(place.shape, place.stride)
 
     def store(self, place: Place, tensor: torch.Tensor) -> None:
@@ -70,6 +75,10 @@ class Shared:
     def contains(self, address: int) -> bool:
         """Whether the address lies in the mapping."""
         return self.base <= address < self.base + self.size
+
+    def close(self) -> None:
+        """Unmaps it. No tensor over it may be used any more."""
+        self._mapping.unmap()
 
 
 def span_bytes(tensor: torch.Tensor) -> int:

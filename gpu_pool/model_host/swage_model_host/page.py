@@ -24,7 +24,7 @@ IN_ARENA, IN_INPUTS = 0, 1
 REUSED = 1  # flag: the storage of an output that is still held
 
 _OUTPUT = struct.Struct("<QBBBBIQQ8q8q")
-_RING, _OP, _DONE, _STATUS, _N_OUT, _CONTAINER = 0, 1, 4, 5, 6, 7
+_RING, _OP, _GHOST, _DONE, _STATUS, _N_OUT, _CONTAINER = 0, 1, 3, 4, 5, 6, 7
 _FIRST_OUTPUT = 32
 
 
@@ -57,6 +57,10 @@ class CallPage:
             pass
         self._answered = words[_RING]
         return words[_OP]
+
+    def ghost(self) -> bool:
+        """Whether the candidate's library does nothing in this call."""
+        return bool(self._words[_GHOST])
 
     def answer(self, status: int, container: int, outputs: list[Output]) -> None:
         """Writes the outputs, then `done`, and wakes the judge."""

@@ -1,5 +1,6 @@
 """Loads a model, runs its forward, and says where the result lies."""
 
+import contextlib
 import importlib.abc
 import importlib.machinery
 import importlib.util
@@ -12,8 +13,8 @@ from typing import Any
 
 import torch
 
-from swage_model_host import dtypes, isolate, page
-from swage_model_host.arena import Arena
+from swage_model_host import dtypes, page
+from swage_model_host.device import Arena, Device
 from swage_model_host.memory import Place, Shared, span_bytes
 
 EXTENSION = "cuda_extension"
@@ -23,11 +24,43 @@ class MetadataError(Exception):
     """The result is not what a model may return."""
 
 
+class GhostLoader(importlib.machinery.ExtensionFileLoader):
+    """Loads the library so that its functions return at once while `ghost` says so."""
+
+    def __init__(self, name: str, path: str, ghost: Callable[[], bool]) -> None:
+        super().__init__(name, path)
+        self._ghost = ghost
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Runs the module's own initialisation, then stands before each of its functions."""
+        super().exec_module(module)
+        for name, member in list(vars(module).items()):
+            if isinstance(member, type):
+                self._stand_before_methods(member)
+            elif callable(member) and not name.startswith("__"):
+                setattr(module, name, self._before(member))
+
+    def _stand_before_methods(self, made: type) -> None:
+        for name, member in list(vars(made).items()):
+            if callable(member) and (name == "__call__" or not name.startswith("__")):
+                with contextlib.suppress(TypeError):  # a class that nobody can change
+                    setattr(made, name, self._before(member))
+
+    def _before(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        ghost = self._ghost
+
+        def run(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+            return None if ghost() else function(*args, **kwargs)
+
+        return run
+
+
 class LibraryFinder(importlib.abc.MetaPathFinder):
     """Loads `cuda_extension` from the descriptor of a sealed library, and from nowhere else."""
 
-    def __init__(self, descriptor: int) -> None:
+    def __init__(self, descriptor: int, ghost: Callable[[], bool]) -> None:
         self._path = f"/proc/self/fd/{descriptor}"
+        self._ghost = ghost
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
@@ -35,13 +68,13 @@ class LibraryFinder(importlib.abc.MetaPathFinder):
         """The import system asks."""
         if fullname != EXTENSION:
             return None
-        loader = importlib.machinery.ExtensionFileLoader(EXTENSION, self._path)
+        loader = GhostLoader(EXTENSION, self._path, self._ghost)
         return importlib.util.spec_from_file_location(EXTENSION, self._path, loader=loader)
 
 
-def load_module(name: str) -> ModuleType:
-    """Imports /work/<name>.py under its own name."""
-    source = Path(isolate.WORK if Path(isolate.WORK).is_dir() else ".") / f"{name}.py"
+def load_module(name: str, folder: str) -> ModuleType:
+    """Imports <folder>/<name>.py under its own name."""
+    source = Path(folder) / f"{name}.py"
     spec = importlib.util.spec_from_file_location(name, source)
     if spec is None or spec.loader is None:
         raise ImportError(f"{name}.py cannot be loaded")
@@ -62,9 +95,11 @@ def decode(value: Any) -> Any:  # noqa: ANN401
     return value
 
 
-def build(module: str, class_name: str, init_args: list[Any], seed: int) -> torch.nn.Module:
+def build(
+    folder: str, module: str, class_name: str, init_args: list[Any], seed: int
+) -> torch.nn.Module:
     """Imports the module and makes the model, in eval mode, from a fixed generator state."""
-    made = load_module(module)
+    made = load_module(module, folder)
     if not hasattr(made, class_name):
         raise ImportError(f"{module}.py has no class {class_name}")
     torch.manual_seed(seed)
@@ -88,18 +123,21 @@ def state_of(model: torch.nn.Module) -> list[dict[str, Any]]:
 class Program:
     """One model with its inputs and its last two results."""
 
-    def __init__(self, model: torch.nn.Module, arena: Arena, run: Callable[..., Any]) -> None:
+    def __init__(
+        self, model: torch.nn.Module, device: Device, arena: Arena, run: Callable[..., Any]
+    ) -> None:
         self._model = model
+        self._device = device
         self._run = run
         self.exact = True  # off only in tests: what is not a plain tensor is made one
         self._arena = arena
         self._inputs: Shared | None = None
-        self._weights: Shared | None = None
         self._args: list[Any] = []
         self._held: deque[list[torch.Tensor]] = deque(maxlen=2)
 
     def set_inputs(self, shared: Shared, records: list[dict[str, Any]]) -> None:
         """The arguments of every later call."""
+        self._forget_inputs()
         self._inputs = shared
         self._args = [
             shared.tensor(Place.of(record["tensor"])) if "tensor" in record
@@ -108,16 +146,23 @@ class Program:
         ]  # fmt: skip
 
     def set_weights(self, shared: Shared, records: list[dict[str, Any]]) -> None:
-        """Loads the judge's weights, keys and shapes strict."""
+        """Loads a copy of the judge's weights, keys and shapes strict."""
         state = {str(record["name"]): shared.tensor(Place.of(record)) for record in records}
         self._model.load_state_dict(state, strict=True)
-        self._weights = shared
+        self._device.finish()
+        del state
+        shared.close()
 
     def release(self) -> None:
         """Lets go of everything that belongs to one evaluation."""
-        self._args = []
         self._held.clear()
-        self._inputs = self._weights = None
+        self._forget_inputs()
+
+    def _forget_inputs(self) -> None:
+        self._args = []
+        if self._inputs is not None:
+            self._inputs.close()
+        self._inputs = None
 
     def forward(self) -> tuple[int, list[page.Output]]:
         """One call: the container's code and where its tensors lie."""
@@ -125,8 +170,10 @@ class Program:
         try:
             with torch.no_grad():
                 result = self._run(*self._args)
-                container, tensors = _unpack(result if self.exact else _plain(result))
-                return container, self._publish(tensors)
+                container, tensors = self._unpack(result if self.exact else _plain(result))
+                published = self._publish(tensors)
+                self._device.finish()
+                return container, published
         finally:
             self._arena.off()
 
@@ -135,8 +182,10 @@ class Program:
         self._arena.on()
         try:
             with torch.no_grad():
-                container, tensors = _unpack(torch.empty(1))
-                return container, self._publish(tensors)
+                container, tensors = self._unpack(self._device.nothing())
+                published = self._publish(tensors)
+                self._device.finish()
+                return container, published
         finally:
             self._arena.off()
 
@@ -156,6 +205,9 @@ class Program:
         self._held.append(kept)
         return outputs
 
+    def _unpack(self, result: object) -> tuple[int, list[torch.Tensor]]:
+        return _unpack(result, self._device.place)
+
     def _is_held(self, address: int) -> bool:
         return any(tensor.data_ptr() == address for kept in self._held for tensor in kept)
 
@@ -174,7 +226,7 @@ def _place(tensor: torch.Tensor, region: int, base: int, flags: int) -> page.Out
     )
 
 
-def _unpack(result: object) -> tuple[int, list[torch.Tensor]]:
+def _unpack(result: object, place: torch.device) -> tuple[int, list[torch.Tensor]]:
     if type(result) is torch.Tensor:
         container, tensors = page.SINGLE, [result]
     elif type(result) in (tuple, list):
@@ -185,7 +237,7 @@ def _unpack(result: object) -> tuple[int, list[torch.Tensor]]:
     if not 0 < len(tensors) <= page.MAX_OUTPUTS:
         raise MetadataError(f"forward returned {len(tensors)} results, not 1 to 8")
     for tensor in tensors:
-        _demand_plain(tensor)
+        _demand_plain(tensor, place)
     return container, tensors
 
 
@@ -215,12 +267,12 @@ def _describe(value: object) -> str:
     return f"a {type(value).__module__}.{type(value).__qualname__}"[:200]
 
 
-def _demand_plain(tensor: object) -> None:
+def _demand_plain(tensor: object, place: torch.device) -> None:
     if type(tensor) is not torch.Tensor:
         raise MetadataError(f"forward returned {_describe(tensor)}, not exactly a torch.Tensor")
     if tensor.__dict__:
         raise MetadataError("a result has attributes of its own")
-    if tensor.device.type != "cpu" or tensor.layout is not torch.strided:
+    if tensor.device != place or tensor.layout is not torch.strided:
         raise MetadataError(f"a result is on {tensor.device} with layout {tensor.layout}")
     if tensor.dtype not in dtypes.CODES or tensor.dim() > page.MAX_DIMENSIONS:
         raise MetadataError(f"a result has type {tensor.dtype} and {tensor.dim()} dimensions")

@@ -5,6 +5,7 @@ ENOSYS, so that the C library falls back to clone, whose flags a filter can read
 """
 
 import struct
+from collections.abc import Iterable
 
 _LOAD = 0x20  # BPF_LD | BPF_W | BPF_ABS
 _JUMP_EQUAL = 0x15  # BPF_JMP | BPF_JEQ | BPF_K
@@ -43,6 +44,11 @@ def _step(code: int, value: int, if_true: int = 0, if_false: int = 0) -> bytes:
 
 def candidate_program() -> bytes:
     """The filter as sock_filter records."""
+    return refusing_program(REFUSED.values())
+
+
+def refusing_program(numbers: Iterable[int]) -> bytes:
+    """A filter that refuses these calls, and new processes."""
     steps = [
         _step(_LOAD, 4),  # seccomp_data.arch
         _step(_JUMP_EQUAL, _ARCH_X86_64, 1, 0),
@@ -53,7 +59,7 @@ def candidate_program() -> bytes:
         _step(_JUMP_EQUAL, _CLONE3, 0, 1),
         _step(_RETURN, _ENOSYS),
     ]
-    for number in sorted(REFUSED.values()):
+    for number in sorted(numbers):
         steps += [_step(_JUMP_EQUAL, number, 0, 1), _step(_RETURN, _EPERM)]
     steps += [
         _step(_JUMP_EQUAL, _CLONE, 1, 0),

@@ -27,10 +27,10 @@ def encode(value: Any) -> Any:  # noqa: ANN401
 
 
 class TaskHost:
-    """One task."""
+    """One task. folder: where its model.py lies."""
 
-    def __init__(self) -> None:
-        self._module = program.load_module("model")
+    def __init__(self, folder: str) -> None:
+        self._module = program.load_module("model", folder)
         for name in ("Model", "get_inputs", "get_init_inputs"):
             if not callable(getattr(self._module, name, None)):
                 raise TaskError(f"model.py has no {name}")

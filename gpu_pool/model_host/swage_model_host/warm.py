@@ -11,7 +11,10 @@ def up(cache: str) -> dict[str, str]:
     """Imports torch and its compiler and settles the instruction set. Returns versions."""
     os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(Path(cache) / "inductor")
     os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = "1"
+    os.environ["TRITON_CACHE_DIR"] = str(Path(cache) / "inductor" / "triton")
     os.environ["OPENBLAS_NUM_THREADS"] = "1"
+    # Whether there is a GPU may be asked before the fork, but not of CUDA itself.
+    os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"
     os.environ["HOME"] = "/tmp"
     import torch
     import torch._dynamo

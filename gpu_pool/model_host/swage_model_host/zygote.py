@@ -6,13 +6,14 @@ hosts, when the parent closes the socket.
 
 Packets: {"op":"client"} gives a further socket; {"op":"spawn",...} gives a host as the descriptors
 [control, fate, pidfd, log]; {"op":"clear","keep":[pids]} ends every other host. On `fate` one
-packet tells the wait status when the host has ended; when every copy of the other end of `fate` is
-closed the host has no owner and is killed.
+packet tells the wait status and the most memory that the host had, in bytes, when it has ended;
+when every copy of the other end of `fate` is closed the host has no owner and is killed.
 """
 
 import contextlib
 import gc
 import os
+import resource
 import select
 import signal
 import socket
@@ -22,7 +23,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from swage_model_host import cgroup, channel, host, isolate, linux
+from swage_model_host import cgroup, channel, cuda, host, isolate, linux
 
 Address = int  # a file descriptor that the poller watches
 MAX_GROUP_PROCESSES = 512  # threads count, and so do the compile host's compilers
@@ -40,10 +41,9 @@ class Child:
 class Zygote:
     """Owns the sockets and the hosts."""
 
-    def __init__(self, parent: socket.socket, mount_point: str, arena_library: str) -> None:
+    def __init__(self, parent: socket.socket, mount_point: str) -> None:
         self._parent = parent
         self._mount_point = mount_point
-        self._arena_library = arena_library
         self._made = 0
         self._clients = {parent.fileno(): parent}
         self._children: dict[int, Child] = {}  # by the descriptor of fate
@@ -106,6 +106,7 @@ class Zygote:
 
     def _cage(self, message: dict[str, Any]) -> isolate.Cage:
         role = str(message["role"])
+        on_cuda = message["device"] == "cuda"
         cache = os.environ["TORCHINDUCTOR_CACHE_DIR"]
         return isolate.Cage(
             uid=host.UIDS[role],
@@ -113,9 +114,12 @@ class Zygote:
             workspace=str(message["workspace"]),
             mount_point=self._mount_point,
             writable=(cache,) if role == "compile" else (),
-            readable=isolate.runtime_folders(),
+            readable=(*isolate.runtime_folders(), *(cuda.FOLDERS if on_cuda else ())),
+            devices=cuda.nodes() if on_cuda else (),
             memory_bytes=int(message["memory_bytes"]),
+            bound_addresses=not on_cuda,  # a CUDA process reserves more than there is memory
             may_execute=role == "compile",
+            without=tuple(str(layer) for layer in message.get("without", ())),
             few_processes=role in ("candidate", "twin"),
             group=self._group(int(message["memory_bytes"])),
         )
@@ -130,9 +134,8 @@ class Zygote:
         control, far_control = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         fate, far_fate = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         log = os.memfd_create("log", os.MFD_CLOEXEC)
-        pid = self._fork(
-            lambda: host.main(str(message["role"]), cage, control, log, self._arena_library)
-        )
+        role, kind = str(message["role"]), str(message["device"])
+        pid = self._fork(lambda: host.main(role, kind, cage, control, log))
         pidfd = os.pidfd_open(pid)
         assert cage.group is not None
         self._children[fate.fileno()] = Child(pid, fate, cage.group)
@@ -170,24 +173,24 @@ class Zygote:
         for pid in doomed:
             os.kill(pid, signal.SIGKILL)
         for pid in doomed:
-            self._tell_fate(*os.waitpid(pid, 0))
+            self._tell_fate(*os.wait4(pid, 0))
 
     def _reap(self) -> None:
         while self._children:
             try:
-                pid, status = os.waitpid(-1, os.WNOHANG)
+                pid, status, used = os.wait4(-1, os.WNOHANG)
             except ChildProcessError:
                 return
             if pid == 0:
                 return
-            self._tell_fate(pid, status)
+            self._tell_fate(pid, status, used)
 
-    def _tell_fate(self, pid: int, status: int) -> None:
+    def _tell_fate(self, pid: int, status: int, used: resource.struct_rusage) -> None:
         for descriptor, child in list(self._children.items()):
             if child.pid != pid:
                 continue
             with contextlib.suppress(OSError):  # nobody owns it any more
-                channel.send(child.fate, {"status": status})
+                channel.send(child.fate, {"status": status, "peak_bytes": used.ru_maxrss << 10})
             if descriptor in self._children:
                 del self._children[descriptor]
             with contextlib.suppress(KeyError):
@@ -208,7 +211,8 @@ class Zygote:
         )
 
         def body() -> None:
-            missing = isolate.enter(empty)
+            isolate.enter(empty)
+            missing = isolate.close_calls(empty)
             if os.getpid() != 1:
                 missing.append("pid namespace")
             os.write(writer, (",".join(missing) or "-").encode())
@@ -240,10 +244,10 @@ def safe_order(
     return sorted(ready, key=rank)
 
 
-def main(mount_point: str, cache: str, arena_library: str, facts: dict[str, str]) -> int:
+def main(mount_point: str, cache: str, facts: dict[str, str]) -> int:
     """Tells the parent on descriptor 3 what is there, and serves. `facts` come from warm.up()."""
     parent = socket.socket(fileno=3)
-    zygote = Zygote(parent, mount_point, arena_library)
+    zygote = Zygote(parent, mount_point)
     missing = zygote.probe()
     isolate.give_folder(f"{cache}/inductor", host.UIDS["compile"])
     gc.collect()

@@ -11,7 +11,6 @@
 namespace swage::worker {
 namespace {
 
-constexpr std::size_t kMaxLibraryBytes = std::size_t{256} << 20;
 constexpr std::size_t kMaxSourceBytes = std::size_t{1} << 20;
 constexpr std::uint64_t kTokenLimit = std::uint64_t{1} << 53;
 
@@ -62,8 +61,8 @@ std::string complaint(const v1::EvaluateStart& start) {
     return "task.source must have 1 byte to 1 MiB";
   if (sha256_hex(start.task().source()) != start.task().digest())
     return "task.digest is not the digest of task.source";
-  if (start.bundle_bytes() == 0 || start.bundle_bytes() > kMaxBundleBytes)
-    return "bundle_bytes must be 1 to 300 MiB";
+  if (start.bundle_bytes() == 0 || start.bundle_bytes() > sandbox::kMaxBundleBytes)
+    return "bundle_bytes must be 1 to " + std::to_string(sandbox::kMaxBundleBytes);
   return {};
 }
 
@@ -101,8 +100,7 @@ Result<void, std::string> check_bundle(const std::string& bytes, const std::stri
   for (auto& file : *bundle.mutable_files())
     files.push_back({file.path(), file.mode(), std::move(*file.mutable_content())});
   if (auto ok = sandbox::check_bundle_files(files); !ok) return ok;
-  if (bundle.library().size() > kMaxLibraryBytes)
-    return refuse("the library is larger than 256 MiB");
+  if (auto ok = sandbox::check_bundle_library(bundle.library()); !ok) return ok;
   if (bundle.id() != id) return refuse("the bundle has another id than was announced");
   if (sandbox::bundle_id(std::move(files), bundle.library()) != id)
     return refuse("the bundle's content does not agree with its id");

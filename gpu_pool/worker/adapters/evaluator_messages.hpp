@@ -8,8 +8,6 @@
 /// The wire of evaluate.proto to and from the worker's own types. Pure.
 namespace swage::worker {
 
-inline constexpr std::uint64_t kMaxBundleBytes = std::uint64_t{300} << 20;
-
 /// Errors: one sentence that names the field.
 Result<EvaluationCall, std::string> call_from(const v1::EvaluateStart& start,
                                               const std::string& pool);

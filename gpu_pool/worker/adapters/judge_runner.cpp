@@ -29,20 +29,7 @@ using std::chrono::seconds;
 using Outcome = Result<JudgeOutcome, JudgeErrc>;
 
 constexpr std::size_t kMaxVerdict = 1UL << 20;
-constexpr seconds kGrace{15};      // beyond the evaluation's own limit
-constexpr seconds kLearning{240};  // more for a task that Inductor has to compile first
-
-seconds limit_of(judge::Mode mode) {
-  switch (mode) {
-    case judge::Mode::verify:
-      return seconds(60);
-    case judge::Mode::profile:
-      return seconds(120);
-    case judge::Mode::score:
-      return seconds(180);
-  }
-  return seconds(60);
-}
+constexpr seconds kGrace{15};  // beyond the evaluation's own limit
 
 /// What one judge sends back besides progress.
 struct Returned {
@@ -70,6 +57,7 @@ class ProcessJudgeRunner final : public judge::JudgeRunner {
 
   Task<Outcome> run(JudgeRequest request, std::function<void(Progress)> progress,
                     StopSource& stop) override;
+  bool knows(const std::string& task_digest) const override { return tasks_.knows(task_digest); }
   Task<bool> clear() override;
   Task<> shut_down() override;
 
@@ -206,8 +194,7 @@ Task<Outcome> ProcessJudgeRunner::run_judge(JudgeRequest request,
   const auto hook = stop.on_stop(kill);
   ResidentTask task = tasks_.take(request.task_digest);
   asio::steady_timer watchdog(strand_);
-  watchdog.expires_after(limit_of(request.mode) + seconds(request.budget_s) + kGrace +
-                         (task.facts ? seconds(0) : kLearning));
+  watchdog.expires_after(judge::time_limit(request, static_cast<bool>(task.facts)) + kGrace);
   watchdog.async_wait([kill](const boost::system::error_code& ended) {
     if (!ended) kill();
   });
@@ -253,17 +240,22 @@ Result<fs::path, std::string> make_folder() {
                                        fs::temp_directory_path().string());
   std::error_code failed;
   fs::create_directory(fs::path(pattern) / "root", failed);
+  // Where hosts cannot have a root of their own they must find their work space by its path.
+  fs::permissions(pattern, fs::perms::owner_all | fs::perms::group_exec | fs::perms::others_exec,
+                  failed);
   return fs::path(pattern);
 }
 
 }  // namespace
 
-void choose_cores(JudgeRunnerSettings& settings) {
+void choose_cores(JudgeRunnerSettings& settings, std::string_view device) {
   const long count = ::sysconf(_SC_NPROCESSORS_ONLN);
   settings.judge_cores = {0};
+  if (device == "cuda" && count >= 4) settings.judge_cores.push_back(1);
   settings.host_cores.clear();
   const long last = count < 4 ? std::min(count, 2L) : count;
-  for (long core = 1; core < last; ++core) settings.host_cores.push_back(static_cast<int>(core));
+  for (auto core = static_cast<long>(settings.judge_cores.size()); core < last; ++core)
+    settings.host_cores.push_back(static_cast<int>(core));
   if (settings.host_cores.empty()) settings.host_cores = {0};
 }
 

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "common/asio/asio.hpp"
@@ -15,7 +16,7 @@ namespace swage::worker {
 /// What a judge runner needs. Every path is absolute.
 struct JudgeRunnerSettings {
   std::filesystem::path python;                ///< interpreter that has torch
-  std::filesystem::path model_host_directory;  ///< holds zygote_main.py and libswage_arena.so
+  std::filesystem::path model_host_directory;  ///< holds zygote_main.py and the arenas' libraries
   std::filesystem::path judge_binary;          ///< swage-judge, which takes no arguments
   std::vector<std::string> judge_arguments;    ///< for a binary of a test that takes some
   std::filesystem::path cache_directory;       ///< Inductor's artefacts, kept from run to run
@@ -29,8 +30,10 @@ struct JudgeRunnerSettings {
 };
 
 /// Cores for judge and hosts on this machine: the judge on the first, the hosts on the others
-/// (under four cores: on the second alone; with one core there is no choice).
-void choose_cores(JudgeRunnerSettings& settings);
+/// (under four cores: on the second alone; with one core there is no choice). On `cuda` the judge
+/// gets a second one where there are many: the driver has threads of its own beside the one that
+/// waits in a loop.
+void choose_cores(JudgeRunnerSettings& settings, std::string_view device = "cpu");
 
 /// Starts the zygote and waits until it is warm (5 s; 30 s the first time on a machine, when it
 /// finds out which vector instructions work). The runner lives on `strand`. Errors: a sentence for

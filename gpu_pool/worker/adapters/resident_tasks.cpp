@@ -22,6 +22,11 @@ void ResidentTasks::put(ResidentTask task) {
   if (tasks_.size() > capacity_) tasks_.pop_back();
 }
 
+bool ResidentTasks::knows(const std::string& digest) const {
+  return std::ranges::any_of(tasks_,
+                             [&](const auto& task) { return task.digest == digest && task.facts; });
+}
+
 std::vector<std::int64_t> ResidentTasks::pids() const {
   std::vector<std::int64_t> out;
   for (const auto& task : tasks_)

@@ -36,6 +36,7 @@ class ResidentTasks {
   ResidentTask take(const std::string& digest);
   /// Puts a task back as the most recent; the least recent goes if there are too many.
   void put(ResidentTask task);
+  bool knows(const std::string& digest) const;
   std::vector<std::int64_t> pids() const;
   void clear() { tasks_.clear(); }
 

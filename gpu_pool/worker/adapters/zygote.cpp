@@ -3,6 +3,8 @@
 #include <csignal>
 #include <nlohmann/json.hpp>
 
+#include "common/base/json_text.hpp"
+
 namespace swage::worker {
 namespace {
 
@@ -12,14 +14,8 @@ ProcessSpec zygote_spec(const JudgeRunnerSettings& settings, const std::filesyst
                         int socket) {
   const auto& folder = settings.model_host_directory;
   ProcessSpec spec;
-  spec.argv = {settings.python,
-               "-I",
-               "-S",
-               "-B",
-               folder / "zygote_main.py",
-               root,
-               settings.cache_directory,
-               folder / "libswage_arena.so"};
+  spec.argv = {settings.python,         "-I", "-S", "-B", folder / "zygote_main.py", root,
+               settings.cache_directory};
   spec.env = {{"PATH", "/usr/local/bin:/usr/bin:/bin"}, {"LANG", "C.UTF-8"}};
   if (!settings.log.empty()) spec.log = settings.log;
   spec.descriptors = {{3, socket}};
@@ -68,7 +64,7 @@ Task<Result<void, std::string>> Zygote::wait_until_warm(StopSource& stop) {
 }
 
 Task<Descriptor> Zygote::new_client() {
-  const std::string ask = json{{"op", "client"}}.dump();
+  const std::string ask = json_text(json{{"op", "client"}});
   if (!socket_.write(ask)) co_return Descriptor();
   auto packet = co_await socket_.read();
   if (!packet || packet->descriptors.size() != 1) co_return Descriptor();
@@ -76,7 +72,7 @@ Task<Descriptor> Zygote::new_client() {
 }
 
 Task<bool> Zygote::clear(std::vector<std::int64_t> keep) {
-  const std::string ask = json{{"op", "clear"}, {"keep", keep}}.dump();
+  const std::string ask = json_text(json{{"op", "clear"}, {"keep", keep}});
   if (!socket_.write(ask)) co_return false;
   const auto packet = co_await socket_.read();
   co_return packet.has_value();

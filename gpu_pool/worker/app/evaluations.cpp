@@ -158,7 +158,10 @@ Task<> Evaluations::drive(EvaluationPtr evaluation, EvaluationPtr before) {
 }
 
 Task<Ending> Evaluations::judge(EvaluationPtr evaluation) {
-  if (current_ == evaluation) book_.judging(evaluation->call.work.mode, clock_.now());
+  if (current_ == evaluation) {
+    const judge::JudgeRequest& work = evaluation->call.work;
+    book_.judging(judge::time_limit(work, runner_.knows(work.task_digest)), clock_.now());
+  }
   deadlines_moved();
   const auto report = [evaluation](judge::Progress progress) {
     evaluation->progress = std::move(progress);

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "common/base/digest.hpp"
+#include "common/base/exit_code.hpp"
 #include "common/http/health.hpp"
 #include "common/http/server.hpp"
 #include "common/log/log.hpp"
@@ -17,8 +18,6 @@ namespace swage::worker {
 namespace {
 
 using namespace std::chrono_literals;
-
-constexpr int kMissing = 69;
 
 /// Everything of one worker, in the order in which it is made; ended by run().
 class Worker {
@@ -54,7 +53,7 @@ class Worker {
     co_await calls_.join();
     co_await registrar_.shut_down();
     if (http_) co_await http_->stop();
-    co_return up ? (failed_ ? 1 : 0) : kMissing;
+    co_return up ? (failed_ ? 1 : 0) : exit_code::kMissing;
   }
 
  private:

@@ -107,6 +107,7 @@ judge::JudgeRequest request_for(const LocalSolution& what, std::string source,
   request.task_digest = sha256_hex(source);
   request.task_source = std::move(source);
   request.precision = what.precision;
+  request.device = what.device;
   request.one_machine = what.one_machine;
   request.subject = what.subject;
   request.rounds = what.rounds;

@@ -24,7 +24,8 @@ struct LocalSolution {
   std::filesystem::path pristine;  ///< binding.cpp and binding_registry.h (the sandbox's template)
   judge::Mode mode = judge::Mode::score;
   std::string precision = "official";
-  bool one_machine = true;  ///< 12 rounds; else 30 to 120 for a score
+  std::string device = "cpu";  ///< `cpu` or `cuda`
+  bool one_machine = true;     ///< 12 rounds; else 30 to 120 for a score
   judge::Subject subject = judge::Subject::solution;
   std::uint32_t rounds = 0;    ///< so many instead; 0: as above
   std::uint32_t budget_s = 0;  ///< seconds for the rounds; 0: the judge's own limit

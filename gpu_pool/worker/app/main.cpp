@@ -3,6 +3,7 @@
 #include <iostream>
 
 #include "common/asio/root.hpp"
+#include "common/base/exit_code.hpp"
 #include "common/log/log.hpp"
 #include "gpu_pool/worker/adapters/judge_runner.hpp"
 #include "gpu_pool/worker/app/config.hpp"
@@ -19,7 +20,7 @@ swage::Task<int> root(swage::asio::any_io_executor strand, swage::StopSource& st
   if (!runner) {
     if (stop.stopping()) co_return 0;
     std::cerr << runner.error() << "\n";
-    co_return 69;
+    co_return swage::exit_code::kMissing;
   }
   const int code = co_await swage::worker::serve_gpu(std::move(config), **runner, stop);
   co_await (*runner)->shut_down();
@@ -49,18 +50,18 @@ int main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
-    return app.exit(e) == 0 ? 0 : 64;
+    return app.exit(e) == 0 ? 0 : swage::exit_code::kBadInput;
   }
   const auto config = swage::worker::read_worker_config(file);
   if (!config) {
     std::cerr << config.error().text() << "\n";
-    return 64;
+    return swage::exit_code::kBadInput;
   }
   swage::configure_log({config->process.log_level, config->process.log_json, config->process.name});
   auto key = swage::read_file(config->verdict_key_file);
   if (!key) {
     std::cerr << key.error().message << "\n";
-    return 69;
+    return swage::exit_code::kMissing;
   }
   while (key->ends_with('\n')) key->pop_back();
   return swage::run_root(

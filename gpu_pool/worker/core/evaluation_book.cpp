@@ -11,18 +11,6 @@ constexpr auto kKeepVerdict = 10min;
 
 }  // namespace
 
-Duration time_limit(judge::Mode mode) {
-  switch (mode) {
-    case judge::Mode::verify:
-      return 60s;
-    case judge::Mode::profile:
-      return 120s;
-    case judge::Mode::score:
-      return 180s;
-  }
-  return 60s;
-}
-
 EvaluationBook::Answer EvaluationBook::accept(lease::Token token, const lease::RequestId& request,
                                               Duration valid_for, TimePoint now) {
   if (draining_ && !(current_ && current_->token == token)) return Answer::draining;
@@ -49,8 +37,8 @@ void EvaluationBook::extend(lease::Token token, Duration valid_for, TimePoint no
   at->lease_ends = std::max(at->lease_ends, now + valid_for);
 }
 
-void EvaluationBook::judging(judge::Mode mode, TimePoint now) {
-  if (auto* const at = open_one()) at->limit = now + time_limit(mode);
+void EvaluationBook::judging(Duration limit, TimePoint now) {
+  if (auto* const at = open_one()) at->limit = now + limit;
 }
 
 void EvaluationBook::ended(TimePoint now) {

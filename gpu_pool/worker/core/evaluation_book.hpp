@@ -3,7 +3,6 @@
 #include <optional>
 
 #include "common/base/time.hpp"
-#include "gpu_pool/judge/api/judge_runner.hpp"
 #include "gpu_pool/worker/core/fence.hpp"
 
 namespace swage::worker {
@@ -12,7 +11,7 @@ namespace swage::worker {
 /// and the caller does what the answers say.
 /// 1. accept() lets a call in; the evaluation is open until ended().
 /// 2. It ends at the latest when its lease runs out (extend() moves that) or, once judging has
-///    begun, after its mode's time limit: overdue() says so.
+///    begun, after its time limit: overdue() says so.
 /// 3. Its ending is kept for ten minutes for the same call, unless a newer one is let in.
 class EvaluationBook {
  public:
@@ -24,7 +23,8 @@ class EvaluationBook {
                 TimePoint now);
   /// The lease of the open evaluation was renewed. It never gets shorter.
   void extend(lease::Token token, Duration valid_for, TimePoint now);
-  void judging(judge::Mode mode, TimePoint now);
+  /// It may be judged for so long.
+  void judging(Duration limit, TimePoint now);
   void ended(TimePoint now);
 
   /// When to ask overdue() again; TimePoint::max() when nothing is open.
@@ -53,8 +53,5 @@ class EvaluationBook {
   std::optional<Current> current_;
   bool draining_ = false;
 };
-
-/// Longest judging: verify 60 s, profile 120 s, score 180 s.
-Duration time_limit(judge::Mode mode);
 
 }  // namespace swage::worker
