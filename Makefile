@@ -7,16 +7,20 @@ JOBS ?= $(shell nproc)
 export CCACHE_BASEDIR ?= $(CURDIR)
 export CCACHE_NOHASHDIR ?= 1
 export CCACHE_SLOPPINESS ?= pch_defines,time_macros,include_file_mtime,include_file_ctime
+export CCACHE_PCH_EXTSUM ?= 1
 export CCACHE_MAXSIZE ?= 10G
 
 .DEFAULT_GOAL := help
-.PHONY: help setup doctor build quickstart test test-attacks test-unit test-integration test-system fuzz test-sanitizers test-learning test-cluster chart test-chart cluster-up cluster-down images test-images faults format lint tidy clean
+.PHONY: help setup setup-gpu doctor build quickstart test test-attacks test-gpu test-unit test-integration test-system fuzz test-sanitizers test-learning test-cluster chart test-chart cluster-up cluster-down images test-images faults format lint tidy clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: ## install what is missing (Debian 12; root or sudo)
 	@tools/setup.sh
+
+setup-gpu: ## install what GPU code is compiled with (PRESET=gpu builds it)
+	@tools/setup.sh --gpu
 
 doctor: ## say what this machine lacks
 	@tools/doctor.sh
@@ -30,7 +34,7 @@ build: setup $(BUILD)/build.ninja ## build everything (PRESET=dev)
 quickstart: build ## the whole loop on this machine, at most 10 minutes; goes on with a stopped one
 	@$(BUILD)/bin/swage run examples/quickstart.yaml --local --again --out $(OUT) --evaluation-rollouts 16
 
-test: setup ## everything that CI checks
+test: setup ## what CI checks; slower groups have targets of their own
 	@python3 tools/run_tests.py all
 
 test-unit: setup ## unit tests
@@ -50,6 +54,9 @@ fuzz: setup ## ten seconds of libFuzzer on each parser of foreign input
 
 test-attacks: setup ## exploits against the judge, each without its guard, with it, and its twin
 	@python3 tools/run_tests.py attacks
+
+test-gpu: ## the GPU's tests, where there is one
+	@tests/gpu/here.sh
 
 cluster-up: setup ## a real Kubernetes on this machine (root; 10 minutes the first time, then 10 s)
 	@PYTHONPATH=tests/cluster python3 -m testcluster up

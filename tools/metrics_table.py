@@ -19,11 +19,11 @@ NUMBERS = re.compile(r"\{((?:\s*-?[\d.]+\s*,?)+)\}")
 SECONDS = "seconds_buckets()"
 # What the design names and no code measures yet, with the reason.
 NOT_YET = {
-    "swage_controller_workqueue_depth": "the one-machine controller has no work queue",
-    "swage_k8s_requests_total": "the one-machine controller speaks to no Kubernetes API",
-    "swage_k8s_watch_restarts_total": "the one-machine controller speaks to no Kubernetes API",
+    "swage_controller_workqueue_depth": "a keeper for each object takes the place of a work queue",
+    "swage_k8s_requests_total": "the Kubernetes client has no metrics yet",
+    "swage_k8s_watch_restarts_total": "the Kubernetes client has no metrics yet",
     "swage_learner_mfu_ratio": "a share of the device's peak arithmetic, which no CPU states",
-    "swage_pool_scale_events_total": "a pool on one machine keeps its size",
+    "swage_pool_scale_events_total": "the keeper of a pool has no metrics yet",
 }
 
 

@@ -2,6 +2,7 @@
 # Installs what swage is built, tested and run with on Debian 12: packages from tools/packages.txt and
 # one Python environment with LibTorch. Idempotent; a second run takes seconds. Works as root or with
 # sudo. Downloads stay in the cache directory, outside the repository.
+# --gpu: also nvcc and NVML's headers, from PyPI (tools/requirements-gpu.txt).
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/swage
@@ -39,17 +40,18 @@ install_packages() {
   done
 }
 
-install_python() {
-  local want stamp=$venv/.requirements
-  want=$(sha256sum < "$here/requirements.txt")
-  if [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$want" ]; then say "python environment: up to date"; return; fi
-  say "python environment: making $venv (torch is a large download: about 3 minutes)"
+install_python() {  # install_python REQUIREMENTS_FILE NAME_OF_STAMP
+  local want stamp=$venv/$2
+  want=$(sha256sum < "$here/$1")
+  if [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$want" ]; then say "python environment ($1): up to date"; return; fi
+  say "python environment: $1 into $venv (torch is a large download: 3 minutes the first time)"
   mkdir -p "$cache"
   [ -x "$venv/bin/python" ] || /usr/bin/python3 -m venv "$venv"
-  "$venv/bin/pip" install --quiet --disable-pip-version-check -r "$here/requirements.txt"
+  "$venv/bin/pip" install --quiet --disable-pip-version-check -r "$here/$1"
   echo "$want" > "$stamp"
 }
 
 install_packages
-install_python
+install_python requirements.txt .requirements
+[ "${1:-}" != --gpu ] || install_python requirements-gpu.txt .requirements-gpu
 say "done"
