@@ -11,6 +11,11 @@ const std::vector<std::string>& protected_names() {
   return kNames;
 }
 
+const std::vector<std::string>& template_sources() {
+  static const std::vector<std::string> kNames{"binding.cpp", "binding_registry.h"};
+  return kNames;
+}
+
 bool is_protected(std::string_view path) {
   return std::ranges::any_of(protected_names(), [&](const std::string& name) {
     return path == name || path.starts_with(name + "/");
