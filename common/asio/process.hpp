@@ -20,10 +20,11 @@ struct ProcessSpec {
   std::map<std::string, std::string> env;   ///< the child's whole environment
   std::filesystem::path working_directory;  ///< empty: ours
   std::optional<std::filesystem::path>
-      log;                         ///< stdout and stderr are appended here; else inherited
-  std::optional<uid_t> uid;        ///< switch user (needs root); gid is the same number
-  bool die_with_parent = true;     ///< SIGKILL when the thread that started it ends
-  std::map<int, int> descriptors;  ///< child's number → ours, inherited
+      log;                      ///< stdout and stderr are appended here; else inherited
+  std::optional<uid_t> uid;     ///< switch user (needs root); gid is the same number
+  bool die_with_parent = true;  ///< SIGKILL when the thread that started it ends
+  /// Child's number → ours. Nothing else is inherited but stdin (empty), stdout and stderr.
+  std::map<int, int> descriptors;
 };
 
 /// A child in a process group of its own, watched by a pidfd. Touched on one strand. The destructor

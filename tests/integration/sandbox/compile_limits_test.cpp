@@ -1,4 +1,5 @@
 #include <gmock/gmock.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include "common/asio/clock.hpp"
+#include "common/base/descriptor.hpp"
 #include "common/base/files.hpp"
 #include "sandbox/adapters/gxx_compile_service.hpp"
 #include "sandbox/adapters/gxx_toolchain.hpp"
@@ -155,6 +157,17 @@ TEST_F(CompileLimits, ACompilerThatTakesTooLongIsEndedAndItsUnitNamed) {
   EXPECT_FALSE(outcome->compiled);
   EXPECT_THAT(outcome->diagnostics, HasSubstr("the compiler was ended: it took more than 1 s"));
   EXPECT_THAT(met(), IsEmpty());
+}
+
+TEST_F(CompileLimits, ACompilerHasNoDescriptorsButItsOwn) {
+  const Descriptor leaking(::dup(STDERR_FILENO));  // without O_CLOEXEC
+  const auto seen = directory_.path() / "seen";
+  std::ofstream(settings_.toolchain.cxx)
+      << "#!/bin/sh\ncase \"$*\" in *object.o) ls /proc/self/fd > " << seen.string()
+      << ";; esac\nexec /usr/bin/g++ \"$@\"\n";
+  ASSERT_TRUE(compile(sources("plain")));
+  // 3 is the directory that ls reads.
+  EXPECT_EQ(read_file(seen).value_or(""), "0\n1\n2\n3\n");
 }
 
 }  // namespace

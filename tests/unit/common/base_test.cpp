@@ -1,5 +1,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <array>
 #include <cmath>
@@ -8,6 +9,7 @@
 
 #include "common/base/check.hpp"
 #include "common/base/command.hpp"
+#include "common/base/descriptor.hpp"
 #include "common/base/digest.hpp"
 #include "common/base/files.hpp"
 #include "common/base/philox.hpp"
@@ -108,6 +110,12 @@ TEST(Command, WhatItComplainsOfIsCollectedWhenAsked) {
   EXPECT_EQ(both.exit_code, 3);
   EXPECT_EQ(both.text, "out\nwhy");
   EXPECT_EQ(run_command(complaint, CommandOutput::none).text, "");
+}
+
+TEST(Command, OnlyStdinStdoutAndStderrAreInherited) {
+  const Descriptor leaking(::dup(STDERR_FILENO));  // without O_CLOEXEC
+  const auto ran = run_command({"ls", "/proc/self/fd"}, CommandOutput::answer);
+  EXPECT_EQ(ran.text, "0\n1\n2\n3");  // 3 is the directory that ls reads
 }
 
 TEST(Command, AProgramThatIsNotThereOrDiesHasNoExitCode) {

@@ -10,7 +10,10 @@
 #include <filesystem>
 
 #include "common/base/digest.hpp"
+#include <set>
+#include <sstream>
 #include "tests/support/signal_process.hpp"
+#include "common/base/descriptor.hpp"
 #include "tests/support/task_runner.hpp"
 
 namespace swage {
@@ -86,3 +89,33 @@ TEST_F(ProcessTest, DescriptorsArriveUnderTheirNewNumbers) {
 
 }  // namespace
 }  // namespace swage
+TEST_F(ProcessTest, NoOtherDescriptorIsInherited) {
+  const Descriptor leaking(::dup(STDERR_FILENO));              // without O_CLOEXEC
+  const Descriptor far(::fcntl(STDERR_FILENO, F_DUPFD, 200));  // and where nobody looks
+  const Descriptor wanted(::fcntl(leaking.get(), F_DUPFD_CLOEXEC, 100));
+  auto spec = shell("exec ls /proc/self/fd");
+  // Targets and sources overlap: neither may be overwritten before it is copied.
+  spec.descriptors = {{4, wanted.get()}, {leaking.get(), leaking.get()}, {101, leaking.get()}};
+  auto child = Process::start(run_.executor(), spec);
+  ASSERT_TRUE(child);
+  EXPECT_EQ(run_((*child)->wait()), 0);
+  std::istringstream in(*read_file(log_));
+  std::set<int> open;
+  for (int number = 0; in >> number;) open.insert(number);
+  std::set<int> expected{0, 1, 2, 4, leaking.get(), 101};
+  int own = 3;  // the directory that ls reads: the lowest that is free
+  while (expected.contains(own)) ++own;
+  expected.insert(own);
+  EXPECT_EQ(open, expected);
+}
+
+TEST_F(ProcessTest, AProgramThatDoesNotExistIsNamedWithDescriptorsToo) {
+  ProcessSpec spec;
+  spec.argv = {"swage-no-such-program"};
+  // The pipe for the reason has the lowest numbers that are free, and these are wanted.
+  for (int number = 3; number < 20; ++number) spec.descriptors[number] = STDERR_FILENO;
+  const auto child = Process::start(run_.executor(), spec);
+  ASSERT_FALSE(child);
+  EXPECT_THAT(child.error().message, testing::HasSubstr("swage-no-such-program"));
+}
+
