@@ -74,6 +74,20 @@ Prepared prepare(const ProcessSpec& spec) {
   ::_exit(127);
 }
 
+/// Waits until a child has ended, ends what is left of its group, and reaps it: in this order, for
+/// once it is reaped its number may be given to another process, and that one's group be hit.
+int reap_with_group(pid_t leader) {
+  siginfo_t ended{};
+  while (::waitid(P_PID, static_cast<id_t>(leader), &ended, WEXITED | WNOWAIT) < 0 &&
+         errno == EINTR) {
+  }
+  ::kill(-leader, SIGKILL);
+  int status = 0;
+  while (::waitpid(leader, &status, 0) < 0 && errno == EINTR) {
+  }
+  return status;
+}
+
 class PidfdProcess final : public Process {
  public:
   PidfdProcess(const asio::any_io_executor& strand, pid_t pid, int pidfd)
@@ -82,22 +96,16 @@ class PidfdProcess final : public Process {
   PidfdProcess(const PidfdProcess&) = delete;
   PidfdProcess& operator=(const PidfdProcess&) = delete;
   ~PidfdProcess() override {
+    if (status_) return;
     ::kill(-pid_, SIGKILL);
-    if (!status_) {
-      int ignored = 0;
-      while (::waitpid(pid_, &ignored, 0) < 0 && errno == EINTR) {
-      }
-    }
+    reap_with_group(pid_);
   }
 
   pid_t pid() const override { return pid_; }
 
   void signal(int number, bool group) override {
-    if (group) {
-      ::kill(-pid_, number);
-    } else if (!status_) {
-      ::kill(pid_, number);  // not reaped yet, so the number is still its own
-    }
+    if (status_) return;  // reaped: the number may be somebody else's, as a process or as a group
+    ::kill(group ? -pid_ : pid_, number);
   }
 
   Task<int> wait() override {
@@ -105,10 +113,7 @@ class PidfdProcess final : public Process {
       boost::system::error_code woken;
       co_await pidfd_.async_wait(asio::posix::stream_descriptor::wait_read,
                                  asio::redirect_error(asio::use_awaitable, woken));
-      int value = 0;
-      while (::waitpid(pid_, &value, 0) < 0 && errno == EINTR) {
-      }
-      status_ = value;
+      status_ = reap_with_group(pid_);
     }
     co_return *status_;
   }

@@ -154,6 +154,8 @@ void ShellJobs::drain(ShellJob& job) {
   }
 }
 
-void ShellJobs::kill(const ShellJob& job) { ::kill(-job.pid, SIGKILL); }
+void ShellJobs::kill(const ShellJob& job) {
+  if (!job.status) ::kill(-job.pid, SIGKILL);
+}
 
 }  // namespace swage::sandbox
