@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "common/base/digest.hpp"
+#include "common/base/utf8.hpp"
 #include "sandbox/core/include_scan.hpp"
 #include "sandbox/core/text.hpp"
 

@@ -10,9 +10,6 @@ namespace swage::sandbox {
 /// Characters of an observation, as agents know the tools.
 inline constexpr std::size_t kMaxObservation = 30'000;
 
-/// The same text with every byte that is not part of valid UTF-8 replaced by U+FFFD.
-std::string to_valid_utf8(std::string_view bytes);
-
 /// Code points of valid UTF-8.
 std::size_t count_characters(std::string_view utf8);
 
@@ -25,8 +22,8 @@ std::string_view last_characters(std::string_view utf8, std::size_t count);
 std::string cut_middle(std::string_view utf8, std::size_t limit = kMaxObservation,
                        std::uint64_t already_left_out = 0);
 
-/// Takes an endless stream and keeps its first and last part: enough for cut_middle at
-/// kMaxObservation. Bounded memory. Not thread-safe.
+/// Takes an endless stream and keeps its first and last part: enough for cut_middle at `characters`
+/// (>= 200). Holds 12 bytes a character at most. Not thread-safe.
 class HeadAndTail {
  public:
   void add(std::string_view bytes);

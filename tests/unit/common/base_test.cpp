@@ -13,6 +13,7 @@
 #include "common/base/digest.hpp"
 #include "common/base/files.hpp"
 #include "common/base/philox.hpp"
+#include "common/base/utf8.hpp"
 
 namespace swage {
 namespace {
@@ -121,6 +122,19 @@ TEST(Command, OnlyStdinStdoutAndStderrAreInherited) {
 TEST(Command, AProgramThatIsNotThereOrDiesHasNoExitCode) {
   EXPECT_EQ(run_command({"/nowhere/program"}, CommandOutput::both).exit_code, -1);
   EXPECT_EQ(run_command({"sh", "-c", "kill -KILL $$"}, CommandOutput::none).exit_code, -1);
+}
+
+TEST(Utf8, BytesThatAreNoPartOfItBecomeReplacementCharacters) {
+  const std::string bad = "\xef\xbf\xbd";
+  EXPECT_EQ(to_valid_utf8("a\xff z"), "a" + bad + " z");
+  EXPECT_EQ(to_valid_utf8("\xc3\xa9\xf0\x9f\x98\x80"), "\xc3\xa9\xf0\x9f\x98\x80");
+  EXPECT_EQ(to_valid_utf8("\xed\xa0\x80"), bad + bad + bad);  // a surrogate half
+  EXPECT_EQ(to_valid_utf8("\xc0\x80"), bad + bad);            // overlong
+  EXPECT_EQ(to_valid_utf8("\xf0\x9f\x98"), bad + bad + bad);  // cut short
+  for (const char* text : {"", "a", "\xc3\xa9", "\xed\x9f\xbf", "\xf4\x8f\xbf\xbf"})
+    EXPECT_TRUE(is_valid_utf8(text)) << text;
+  for (const char* text : {"\xff", "\xc3", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\x80"})
+    EXPECT_FALSE(is_valid_utf8(text)) << text;
 }
 
 }  // namespace
