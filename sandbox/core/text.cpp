@@ -44,19 +44,19 @@ std::string cut_middle(std::string_view utf8, std::size_t limit, std::uint64_t a
 }
 
 void HeadAndTail::add(std::string_view bytes) {
-  const auto room = std::min(kKeep - head_.size(), bytes.size());
+  const auto room = std::min(keep() - head_.size(), bytes.size());
   head_ += bytes.substr(0, room);
   tail_ += bytes.substr(room);
-  if (tail_.size() > 2 * kKeep) {
-    dropped_ += tail_.size() - kKeep;
-    tail_.erase(0, tail_.size() - kKeep);
+  if (tail_.size() > 2 * keep()) {
+    dropped_ += tail_.size() - keep();
+    tail_.erase(0, tail_.size() - keep());
   }
 }
 
 std::string HeadAndTail::take() {
   const auto head = std::exchange(head_, {});
   const auto tail = std::exchange(tail_, {});
-  return cut_middle(to_valid_utf8(head + tail), kMaxObservation, std::exchange(dropped_, 0));
+  return cut_middle(to_valid_utf8(head + tail), characters_, std::exchange(dropped_, 0));
 }
 
 }  // namespace swage::sandbox

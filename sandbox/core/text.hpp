@@ -26,13 +26,15 @@ std::string cut_middle(std::string_view utf8, std::size_t limit = kMaxObservatio
 /// (>= 200). Holds 12 bytes a character at most. Not thread-safe.
 class HeadAndTail {
  public:
+  explicit HeadAndTail(std::size_t characters = kMaxObservation) : characters_(characters) {}
   void add(std::string_view bytes);
   bool empty() const { return head_.empty(); }
-  /// Valid UTF-8, cut to kMaxObservation characters; forgets everything.
+  /// Valid UTF-8, cut to so many characters; forgets everything.
   std::string take();
 
  private:
-  static constexpr std::size_t kKeep = kMaxObservation * 4;  // four bytes a character at most
+  std::size_t keep() const { return characters_ * 4; }  // four bytes a character at most
+  std::size_t characters_;
   std::string head_, tail_;
   std::uint64_t dropped_ = 0;
 };
