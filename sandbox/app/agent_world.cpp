@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "common/base/digest.hpp"
 #include "common/base/files.hpp"
 #include "sandbox/app/runner.hpp"
@@ -66,7 +68,7 @@ Result<void, std::string> AgentWorld::lay_files(const LayWork& work) {
     if (name == "SKILL.md") *content = for_device_kind(*content, work.device_kind);
     const auto mode = name.starts_with("bin/") ? fs::perms(0555) : fs::perms(0444);
     if (auto wrote = write(pristine / name, *content, mode); !wrote) return wrote;
-    if (name == "binding.cpp" || name == "binding_registry.h")
+    if (std::ranges::find(bundled_names(), name) != bundled_names().end())
       bundled_.push_back({name, 0444, std::move(*content)});
   }
   if (bundled_.size() != 2)
