@@ -13,6 +13,8 @@
 #include <cstring>
 #include <utility>
 
+#include "common/base/child_descriptors.hpp"
+
 extern char** environ;
 
 namespace swage {
@@ -23,6 +25,7 @@ struct Prepared {
   std::vector<std::string> env_text;
   std::vector<char*> argv;
   std::vector<char*> env;
+  std::vector<ChildDescriptor> descriptors;
 };
 
 Prepared prepare(const ProcessSpec& spec) {
@@ -36,37 +39,26 @@ Prepared prepare(const ProcessSpec& spec) {
   }
   for (auto& text : out.env_text) out.env.push_back(text.data());
   out.env.push_back(nullptr);
+  for (const auto& [target, source] : spec.descriptors) out.descriptors.push_back({target, source});
   return out;
 }
 
-bool place_descriptors(const ProcessSpec& spec) {
-  // First above every target, then down, so that no source is overwritten before it is copied.
-  int next = 100;
-  for (const auto& [target, source] : spec.descriptors)
-    if (::dup2(source, next++) < 0) return false;
-  next = 100;
-  for (const auto& [target, source] : spec.descriptors) {
-    if (::dup2(next, target) < 0) return false;
-    ::close(next++);
-  }
-  return true;
-}
-
-[[noreturn]] void become_child(const ProcessSpec& spec, const Prepared& prepared, pid_t parent,
+[[noreturn]] void become_child(const ProcessSpec& spec, Prepared& prepared, pid_t parent,
                                int report) {
   ::setpgid(0, 0);
   sigset_t none;
   sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
   ::signal(SIGPIPE, SIG_DFL);
-  bool ok = true;
-  if (spec.log) {
+  report = ::fcntl(report, F_DUPFD_CLOEXEC, above_all(prepared.descriptors));
+  bool ok = report >= 0;
+  if (ok && spec.log) {
     const int log = ::open(spec.log->c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
     ok = log >= 0 && ::dup2(log, 1) >= 0 && ::dup2(log, 2) >= 0;
   }
   const int null = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
   ok = ok && null >= 0 && ::dup2(null, 0) >= 0;
-  ok = ok && place_descriptors(spec);
+  ok = ok && keep_only(prepared.descriptors);
   if (ok && !spec.working_directory.empty()) ok = ::chdir(spec.working_directory.c_str()) == 0;
   if (ok && spec.uid) {
     ok = ::setgroups(0, nullptr) == 0 && ::setresgid(*spec.uid, *spec.uid, *spec.uid) == 0 &&
@@ -82,6 +74,20 @@ bool place_descriptors(const ProcessSpec& spec) {
   ::_exit(127);
 }
 
+/// Waits until a child has ended, ends what is left of its group, and reaps it: in this order, for
+/// once it is reaped its number may be given to another process, and that one's group be hit.
+int reap_with_group(pid_t leader) {
+  siginfo_t ended{};
+  while (::waitid(P_PID, static_cast<id_t>(leader), &ended, WEXITED | WNOWAIT) < 0 &&
+         errno == EINTR) {
+  }
+  ::kill(-leader, SIGKILL);
+  int status = 0;
+  while (::waitpid(leader, &status, 0) < 0 && errno == EINTR) {
+  }
+  return status;
+}
+
 class PidfdProcess final : public Process {
  public:
   PidfdProcess(const asio::any_io_executor& strand, pid_t pid, int pidfd)
@@ -90,22 +96,16 @@ class PidfdProcess final : public Process {
   PidfdProcess(const PidfdProcess&) = delete;
   PidfdProcess& operator=(const PidfdProcess&) = delete;
   ~PidfdProcess() override {
+    if (status_) return;
     ::kill(-pid_, SIGKILL);
-    if (!status_) {
-      int ignored = 0;
-      while (::waitpid(pid_, &ignored, 0) < 0 && errno == EINTR) {
-      }
-    }
+    reap_with_group(pid_);
   }
 
   pid_t pid() const override { return pid_; }
 
   void signal(int number, bool group) override {
-    if (group) {
-      ::kill(-pid_, number);
-    } else if (!status_) {
-      ::kill(pid_, number);  // not reaped yet, so the number is still its own
-    }
+    if (status_) return;  // reaped: the number may be somebody else's, as a process or as a group
+    ::kill(group ? -pid_ : pid_, number);
   }
 
   Task<int> wait() override {
@@ -113,10 +113,7 @@ class PidfdProcess final : public Process {
       boost::system::error_code woken;
       co_await pidfd_.async_wait(asio::posix::stream_descriptor::wait_read,
                                  asio::redirect_error(asio::use_awaitable, woken));
-      int value = 0;
-      while (::waitpid(pid_, &value, 0) < 0 && errno == EINTR) {
-      }
-      status_ = value;
+      status_ = reap_with_group(pid_);
     }
     co_return *status_;
   }
@@ -139,7 +136,7 @@ Result<std::unique_ptr<Process>, FileError> Process::start(asio::any_io_executor
     return tl::unexpected(FileError{code, "cannot start " + name + ": " + code.message()});
   };
   if (spec.argv.empty()) return failed(EINVAL);
-  const auto prepared = prepare(spec);
+  auto prepared = prepare(spec);
   int report[2];
   if (::pipe2(report, O_CLOEXEC) != 0) return failed(errno);
   const pid_t parent = ::getpid();

@@ -20,14 +20,16 @@ struct ProcessSpec {
   std::map<std::string, std::string> env;   ///< the child's whole environment
   std::filesystem::path working_directory;  ///< empty: ours
   std::optional<std::filesystem::path>
-      log;                         ///< stdout and stderr are appended here; else inherited
-  std::optional<uid_t> uid;        ///< switch user (needs root); gid is the same number
-  bool die_with_parent = true;     ///< SIGKILL when the thread that started it ends
-  std::map<int, int> descriptors;  ///< child's number → ours, inherited
+      log;                      ///< stdout and stderr are appended here; else inherited
+  std::optional<uid_t> uid;     ///< switch user (needs root); gid is the same number
+  bool die_with_parent = true;  ///< SIGKILL when the thread that started it ends
+  /// Child's number → ours. Nothing else is inherited but stdin (empty), stdout and stderr.
+  std::map<int, int> descriptors;
 };
 
-/// A child in a process group of its own, watched by a pidfd. Touched on one strand. The destructor
-/// kills the group with SIGKILL and reaps it.
+/// A child in a process group of its own, watched by a pidfd. Touched on one strand. The group ends
+/// with its leader: what is left of it is killed with SIGKILL before the leader is reaped. The
+/// destructor does both at once.
 class Process {
  public:
   /// Errors: not found, not permitted, no resources.
@@ -35,9 +37,10 @@ class Process {
                                                            const ProcessSpec& spec);
   virtual ~Process() = default;
   virtual pid_t pid() const = 0;
-  /// Sends a signal to the process alone, or to its whole group. After its end: to the group only.
+  /// Sends a signal to the process alone, or to its whole group. Once wait() has returned: nothing.
   virtual void signal(int number, bool group) = 0;
-  /// Waits for its end. Returns the wait status as WIFEXITED and friends read it. One waiter.
+  /// Waits for its end, and ends what is left of its group. Returns the wait status as WIFEXITED
+  /// and friends read it. One waiter.
   virtual Task<int> wait() = 0;
   virtual std::optional<int> status() const = 0;
 };

@@ -24,6 +24,8 @@ class FileActions {
   FileActions(const FileActions&) = delete;
   FileActions& operator=(const FileActions&) = delete;
 
+  /// To be said last.
+  void close_others() { posix_spawn_file_actions_addclosefrom_np(&actions_, STDERR_FILENO + 1); }
   void connect(int descriptor, int as) {
     posix_spawn_file_actions_adddup2(&actions_, descriptor, as);
   }
@@ -73,6 +75,7 @@ CommandResult run_command(std::vector<std::string> command, CommandOutput output
   }
   if (theirs) actions.connect(theirs.get(), STDOUT_FILENO);
   if (theirs && output != CommandOutput::answer) actions.connect(theirs.get(), STDERR_FILENO);
+  actions.close_others();
   pid_t child = -1;
   if (::posix_spawnp(&child, words[0], actions.get(), nullptr, words.data(), environ) != 0)
     return result;

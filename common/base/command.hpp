@@ -19,8 +19,8 @@ struct CommandResult {
 };
 
 /// Runs a trusted program and waits for it, blocking: for the few questions that are asked before
-/// an event loop runs. No shell sees the words. command: the program (looked up in PATH unless it
-/// has a slash) and its arguments, at least one word.
+/// an event loop runs. It inherits stdin, stdout and stderr only. No shell sees the words. command:
+/// the program (looked up in PATH unless it has a slash) and its arguments, at least one word.
 CommandResult run_command(std::vector<std::string> command, CommandOutput output);
 
 }  // namespace swage

@@ -15,6 +15,7 @@
 #include "common/base/time.hpp"
 #include "common/rpc/completion.hpp"
 #include "common/rpc/error.hpp"
+#include "common/rpc/valid_text.hpp"
 
 namespace swage {
 
@@ -48,6 +49,7 @@ Task<Result<Reply, RpcError>> unary_call(AsyncStub& stub,
                                          UnaryMethod<AsyncStub, Request, Reply> method,
                                          Request request, CallOptions options, StopSource& stop) {
   if (stop.stopping()) co_return tl::unexpected(RpcError{grpc::StatusCode::CANCELLED, "stopping"});
+  make_text_valid(request);
   grpc::ClientContext context;  // with request and reply in this frame, which gRPC's callback owns
   prepare(context, options);
   const auto hook = stop.on_stop([&context] { context.TryCancel(); });
@@ -238,6 +240,7 @@ class BidiCall {
   /// False: the stream has broken.
   Task<bool> write(Out message) {
     const auto reactor = reactor_.shared();
+    make_text_valid(message);
     reactor->outgoing = std::move(message);
     co_return co_await reactor->completions.run(reactor->completions.write,
                                                 [&] { reactor->StartWrite(&reactor->outgoing); });

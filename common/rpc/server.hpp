@@ -21,6 +21,7 @@
 #include "common/rpc/completion.hpp"
 #include "common/rpc/error.hpp"
 #include "common/rpc/keepalive.hpp"
+#include "common/rpc/valid_text.hpp"
 
 namespace swage {
 
@@ -80,6 +81,7 @@ grpc::ServerUnaryReactor* serve_unary(const ServiceHome& home, grpc::CallbackSer
       try {
         auto result = co_await std::move(task);
         if (result) {
+          make_text_valid(*result);
           *out = std::move(*result);
         } else {
           status = {result.error().code, result.error().message};
@@ -199,6 +201,7 @@ class BidiStream {
   Task<bool> write(Out message) {
     const auto reactor = reactor_;
     if (reactor->ended()) co_return false;
+    make_text_valid(message);
     reactor->outgoing = std::move(message);
     co_return co_await reactor->completions.run(reactor->completions.write,
                                                 [&] { reactor->StartWrite(&reactor->outgoing); });
@@ -220,6 +223,7 @@ class WriteStream {
   Task<bool> write(Out message) {
     const auto reactor = reactor_;
     if (reactor->ended()) co_return false;
+    make_text_valid(message);
     reactor->outgoing = std::move(message);
     co_return co_await reactor->completions.run(reactor->completions.write,
                                                 [&] { reactor->StartWrite(&reactor->outgoing); });

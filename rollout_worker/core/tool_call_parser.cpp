@@ -4,6 +4,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "common/base/json_text.hpp"
+
 namespace swage::rollout_worker {
 namespace {
 
@@ -77,7 +79,7 @@ ParsedCall parse_call(std::string_view body) {
   }
   ParsedCall call;
   call.name = name->get<std::string>();
-  call.arguments = arguments->dump();
+  call.arguments = json_text(*arguments);
   call.raw = body;
   return call;
 }

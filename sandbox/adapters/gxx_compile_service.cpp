@@ -54,9 +54,11 @@ class GxxCompileService final : public CompileService {
                                                      StopSource& stop) override {
     const auto start = clock_.now();
     auto outcome = co_await compile_timed(std::move(files), stop);
-    if (outcome)
-      outcome->record.wall =
-          std::chrono::duration_cast<std::chrono::milliseconds>(clock_.now() - start);
+    if (!outcome) co_return outcome;
+    // Each unit's are bounded, but there may be 64 of them, and the linker names what it misses.
+    outcome->diagnostics = tidy_diagnostics(outcome->diagnostics);
+    outcome->record.wall =
+        std::chrono::duration_cast<std::chrono::milliseconds>(clock_.now() - start);
     co_return outcome;
   }
 

@@ -1,17 +1,75 @@
 #include "sandbox/adapters/gxx_container.hpp"
 
+#include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <cerrno>
+
 #include "common/asio/process.hpp"
-#include "common/base/files.hpp"
+#include "common/base/descriptor.hpp"
 #include "sandbox/core/compile_plan.hpp"
 #include "sandbox/core/container.hpp"
+#include "sandbox/core/text.hpp"
 
 namespace swage::sandbox {
 namespace {
 
 std::string text(std::string_view view) { return std::string(view); }
+
+/// What the compiler prints, read as it comes: it never waits for us, and only the two ends are
+/// kept, however much it is. Touched on one strand.
+class Diagnostics {
+ public:
+  /// False: no descriptor is left.
+  bool open(const asio::any_io_executor& strand) {
+    std::array<int, 2> ends{};
+    if (::pipe2(ends.data(), O_CLOEXEC) != 0) return false;
+    theirs = Descriptor(ends[1]);
+    // Only our end must not block: programs do not expect it of their stderr.
+    ::fcntl(ends[0], F_SETFL, O_NONBLOCK);
+    ours_ = std::make_shared<Reader>(strand, ends[0]);
+    read_on(ours_);
+    return true;
+  }
+  /// Once the compiler has ended: what it printed.
+  std::string take() {
+    while (ours_->read_some()) {
+    }
+    boost::system::error_code ignored;
+    ours_->pipe.close(ignored);
+    return ours_->kept.take();
+  }
+  Descriptor theirs;  ///< the compiler's end, to be closed when it has it
+
+ private:
+  struct Reader {
+    Reader(const asio::any_io_executor& strand, int end) : pipe(strand, end) {}
+    /// False: nothing is there now, or never will be.
+    bool read_some() {
+      std::array<char, 65536> buffer{};
+      const auto got = ::read(pipe.native_handle(), buffer.data(), buffer.size());
+      if (got > 0) kept.add({buffer.data(), static_cast<std::size_t>(got)});
+      ended = got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR);
+      return got > 0;
+    }
+    asio::posix::stream_descriptor pipe;
+    HeadAndTail kept{kMaxDiagnostics};
+    bool ended = false;
+  };
+  static void read_on(std::shared_ptr<Reader> reader) {
+    auto& pipe = reader->pipe;
+    pipe.async_wait(asio::posix::stream_descriptor::wait_read,
+                    [reader](const boost::system::error_code& error) {
+                      if (error) return;
+                      reader->read_some();
+                      if (!reader->ended) read_on(reader);
+                    });
+  }
+  std::shared_ptr<Reader> ours_;  // also its pending wait's
+};
 
 /// Where things lie when there is no container: the host's own paths for the container's.
 std::string host_path(std::string argument, const CompilerRun& run, const Toolchain& toolchain,
@@ -103,12 +161,16 @@ Task<Result<CompilerEnd, CompileError>> run_compiler(asio::any_io_executor stran
               {"LC_ALL", "C"},
               {"TMPDIR", host.containers ? text(kOutputPlace) : run.output.string()}};
   spec.working_directory = run.source;
-  const auto log = run.output.parent_path() / (run.output.filename().string() + ".log");
-  spec.log = log;
+  Diagnostics diagnostics;
+  if (!diagnostics.open(strand))
+    co_return Failed({CompileErrc::no_space, "no descriptor is left for the compiler's output"});
+  spec.descriptors = {{STDOUT_FILENO, diagnostics.theirs.get()},
+                      {STDERR_FILENO, diagnostics.theirs.get()}};
   if (const auto user = other_user(host, settings);
       user && ::chown(run.output.c_str(), *user, *user) != 0)
     co_return Failed({CompileErrc::no_space, "cannot give " + run.output.string() + " away"});
   auto process = Process::start(strand, spec);
+  diagnostics.theirs.reset(-1);
   if (!process) co_return Failed({CompileErrc::toolchain_missing, process.error().message});
   bool late = false;
   asio::steady_timer timer(strand, clock.now() + run.limit);
@@ -125,7 +187,7 @@ Task<Result<CompilerEnd, CompileError>> run_compiler(asio::any_io_executor stran
   if (stop.stopping()) co_return Failed({CompileErrc::cancelled, "cancelled"});
   CompilerEnd end;
   end.ok = WIFEXITED(status) && WEXITSTATUS(status) == 0 && !late;
-  end.diagnostics = tidy_diagnostics(read_file(log).value_or(""));
+  end.diagnostics = tidy_diagnostics(diagnostics.take());
   if (late || (!end.ok && WIFSIGNALED(status)))
     end.diagnostics += "the compiler was ended: it took more than " +
                        std::to_string(run.limit.count()) + " s or too much memory\n";

@@ -1,11 +1,8 @@
 #include "sandbox/adapters/host.hpp"
 
-#include <fcntl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
-
+#include "common/base/command.hpp"
 #include "sandbox/adapters/control_group.hpp"
 
 namespace swage::sandbox {
@@ -33,37 +30,6 @@ std::vector<Mount> system_mounts() {
   return out;
 }
 
-struct Ran {
-  int status = -1;
-  std::string output;
-};
-
-/// Runs a command, blocking, and returns its status and the start of what it printed.
-Ran run(const std::vector<std::string>& argv) {
-  std::array<int, 2> pipe{};
-  if (::pipe2(pipe.data(), O_CLOEXEC) != 0) return {};
-  std::vector<char*> pointers;
-  pointers.reserve(argv.size() + 1);
-  for (const auto& argument : argv) pointers.push_back(const_cast<char*>(argument.c_str()));
-  pointers.push_back(nullptr);
-  const pid_t child = ::fork();
-  if (child == 0) {
-    ::dup2(pipe[1], 1);
-    ::dup2(pipe[1], 2);
-    ::execv(pointers[0], pointers.data());
-    ::_exit(127);
-  }
-  ::close(pipe[1]);
-  Ran out;
-  std::array<char, 512> buffer{};
-  ssize_t got = 0;
-  while (child > 0 && (got = ::read(pipe[0], buffer.data(), buffer.size())) > 0)
-    if (out.output.size() < 2048) out.output.append(buffer.data(), static_cast<std::size_t>(got));
-  ::close(pipe[0]);
-  if (child > 0) ::waitpid(child, &out.status, 0);
-  return out;
-}
-
 void probe_containers(HostFacts& facts) {
   ContainerSpec spec;
   spec.bwrap = facts.bwrap;
@@ -74,10 +40,10 @@ void probe_containers(HostFacts& facts) {
     facts.container_problem = "bubblewrap is not installed; install the package bubblewrap";
     return;
   }
-  const auto ran = run(bwrap_argv(spec, facts.system));
-  facts.containers = WIFEXITED(ran.status) && WEXITSTATUS(ran.status) == 0;
+  const auto ran = run_command(bwrap_argv(spec, facts.system), CommandOutput::both);
+  facts.containers = ran.exit_code == 0;
   if (facts.containers) return;
-  auto said = ran.output.substr(0, ran.output.find('\n'));
+  const auto said = ran.text.substr(0, ran.text.find('\n'));
   facts.container_problem =
       "bubblewrap is not permitted here (" + (said.empty() ? "no message" : said) +
       "); allow user namespaces (sysctl kernel.unprivileged_userns_clone=1, "

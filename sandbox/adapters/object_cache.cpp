@@ -39,12 +39,47 @@ fs::path path_of(const fs::path& objects, const std::string& key, const char* en
   return objects / key.substr(0, 2) / (key + ending);
 }
 
+/// An entry is `magic, digest, line end, body`; the body is the diagnostics' size in decimal, line
+/// end, the diagnostics, the object.
+constexpr std::string_view kMagic = "swage object 1 ";
+constexpr std::size_t kDigestSize = 64;
+
+std::string digest_of(const std::string& key, const char* ending, std::string_view body) {
+  Sha256 hash;
+  hash.update(std::string(kMagic) + key + ending + "\n");
+  hash.update(body);
+  return hash.hex();
+}
+
+std::string sealed(const std::string& key, const char* ending, const CachedObject& object) {
+  const auto body =
+      std::to_string(object.diagnostics.size()) + "\n" + object.diagnostics + object.content;
+  return std::string(kMagic) + digest_of(key, ending, body) + "\n" + body;
+}
+
+std::optional<CachedObject> unsealed(const std::string& key, const char* ending,
+                                     std::string_view entry) {
+  constexpr std::size_t kHeader = kMagic.size() + kDigestSize + 1;
+  if (!entry.starts_with(kMagic) || entry.size() < kHeader || entry[kHeader - 1] != '\n')
+    return std::nullopt;
+  const auto body = entry.substr(kHeader);
+  if (entry.substr(kMagic.size(), kDigestSize) != digest_of(key, ending, body)) return std::nullopt;
+  // Ours as it was written: from here on nothing can be wrong with it.
+  const auto line = body.find('\n');
+  const auto size = std::stoul(std::string(body.substr(0, line)));
+  return CachedObject{std::string(body.substr(line + 1 + size)),
+                      std::string(body.substr(line + 1, size))};
+}
+
 std::optional<CachedObject> read(const fs::path& objects, const std::string& key,
                                  const char* ending) {
   const auto path = path_of(objects, key, ending);
-  auto content = read_file(path);
-  if (!content) return std::nullopt;
-  return CachedObject{std::move(*content), read_file(path.string() + ".txt").value_or("")};
+  const auto entry = read_file(path);
+  if (!entry) return std::nullopt;
+  auto object = unsealed(key, ending, *entry);
+  std::error_code read_only;
+  if (!object) fs::remove(path, read_only);
+  return object;
 }
 
 Result<void, FileError> keep(const fs::path& objects, const std::string& key, const char* ending,
@@ -52,11 +87,8 @@ Result<void, FileError> keep(const fs::path& objects, const std::string& key, co
   const auto path = path_of(objects, key, ending);
   std::error_code code;
   fs::create_directories(path.parent_path(), code);
-  if (!object.diagnostics.empty())
-    if (auto wrote = write_plainly(path.string() + ".txt", object.diagnostics); !wrote)
-      return wrote;
   const fs::path beside = path.string() + "." + to_hex(random_bytes(6));
-  if (auto wrote = write_plainly(beside, object.content); !wrote) return wrote;
+  if (auto wrote = write_plainly(beside, sealed(key, ending, object)); !wrote) return wrote;
   fs::rename(beside, path, code);
   if (code) return tl::unexpected(error_of("cannot rename to", path, code));
   return {};

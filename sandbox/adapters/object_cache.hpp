@@ -17,7 +17,9 @@ struct CachedObject {
 };
 
 /// Files by key below one directory that only the compile service may enter. A file appears whole
-/// (written beside, then renamed), so a reader needs no lock. Blocking; any thread.
+/// (written beside, then renamed), so a reader needs no lock. It begins with a digest of its key
+/// and of all that follows: an entry that a disk has damaged, or that was made for another key, is
+/// removed when it is read, and counts as absent. Blocking; any thread.
 class ObjectCache {
  public:
   ObjectCache(std::filesystem::path directory, std::filesystem::path header_directory,

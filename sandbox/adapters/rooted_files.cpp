@@ -14,7 +14,7 @@
 
 #include "common/base/descriptor.hpp"
 #include "common/base/digest.hpp"
-#include "sandbox/core/work_layout.hpp"
+#include "sandbox/api/work_layout.hpp"
 
 namespace swage::sandbox {
 namespace {

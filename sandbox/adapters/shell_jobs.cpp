@@ -11,6 +11,8 @@
 #include <cstring>
 #include <fstream>
 
+#include "common/base/child_descriptors.hpp"
+
 namespace swage::sandbox {
 namespace {
 
@@ -30,7 +32,7 @@ namespace {
     ::close(score);
   }
   if (null >= 0 && ::dup2(null, 0) >= 0 && ::dup2(output, 1) >= 0 && ::dup2(output, 2) >= 0 &&
-      ::chdir(directory) == 0)
+      ::chdir(directory) == 0 && keep_only({}))
     ::execve(argv[0], argv, environment);
   ::_exit(127);
 }
@@ -152,6 +154,8 @@ void ShellJobs::drain(ShellJob& job) {
   }
 }
 
-void ShellJobs::kill(const ShellJob& job) { ::kill(-job.pid, SIGKILL); }
+void ShellJobs::kill(const ShellJob& job) {
+  if (!job.status) ::kill(-job.pid, SIGKILL);
+}
 
 }  // namespace swage::sandbox

@@ -45,7 +45,8 @@ class ShellJobs {
       const std::vector<std::string>& argv, const std::map<std::string, std::string>& environment,
       const std::filesystem::path& working_directory);
 
-  /// SIGKILL to its process group.
+  /// SIGKILL to its process group; nothing once it has a status, for then it is reaped and the
+  /// group's number may be another's.
   static void kill(const ShellJob& job);
   /// Reads what already lies in the pipe of a job that has ended.
   static void drain(ShellJob& job);

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common/base/digest.hpp"
+#include "common/base/utf8.hpp"
 #include "sandbox/core/file_text.hpp"
 #include "sandbox/core/text.hpp"
 

@@ -1,11 +1,9 @@
 // The part of Session that compiles, packs and asks for evaluations.
-#include <algorithm>
-
 #include "common/log/log.hpp"
+#include "sandbox/api/work_layout.hpp"
 #include "sandbox/app/session.hpp"
 #include "sandbox/app/standing_clock.hpp"
 #include "sandbox/core/report.hpp"
-#include "sandbox/core/work_layout.hpp"
 
 namespace swage::sandbox {
 
@@ -19,9 +17,7 @@ Task<FilesCollected> Session::collect() {
   if (out.problem.empty())
     if (const auto fits = check_bundle_files(out.files); !fits) out.problem = fits.error();
   if (!out.problem.empty()) out.files.clear();
-  std::erase_if(out.files, [](const WorkFile& file) { return !is_handed_in(file.path); });
-  for (auto& file : out.files) file.mode = 0644;
-  std::ranges::sort(out.files, {}, &WorkFile::path);
+  out.files = handed_in(std::move(out.files));
   co_return out;
 }
 
@@ -47,9 +43,7 @@ Task<Result<Session::Packed, CompileError>> Session::make_bundle() {
   auto collected = co_await collect();
   Packed out{{}, work_digest(collected.files)};
   auto& bundle = out.bundle;
-  bundle.files = agent_->bundled();
-  bundle.files.insert(bundle.files.end(), collected.files.begin(), collected.files.end());
-  std::ranges::sort(bundle.files, {}, &WorkFile::path);
+  bundle.files = bundle_files(agent_->bundled(), std::move(collected.files));
   if (!collected.problem.empty()) {
     bundle.compile_error = collected.problem;
   } else if (auto outcome = co_await compile(bundle.files); !outcome) {
@@ -97,9 +91,8 @@ Task<Report> Session::compile_for_agent() {
     outcome.diagnostics = collected.problem;
     co_return compile_report(outcome);
   }
-  auto files = agent_->bundled();
-  files.insert(files.end(), collected.files.begin(), collected.files.end());
-  const auto compiled = co_await compile(std::move(files));
+  const auto compiled =
+      co_await compile(bundle_files(agent_->bundled(), std::move(collected.files)));
   if (!compiled) co_return unavailable_report(compiled.error().message);
   co_return compile_report(*compiled);
 }

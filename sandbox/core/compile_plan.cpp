@@ -3,13 +3,12 @@
 #include <algorithm>
 
 #include "common/base/digest.hpp"
+#include "common/base/utf8.hpp"
 #include "sandbox/core/include_scan.hpp"
 #include "sandbox/core/text.hpp"
 
 namespace swage::sandbox {
 namespace {
-
-constexpr std::size_t kMaxDiagnostics = std::size_t{64} << 10;
 
 std::string text(std::string_view view) { return std::string(view); }
 
@@ -199,12 +198,14 @@ std::string tidy_diagnostics(std::string_view diagnostics) {
   }
   out += diagnostics;
   out = to_valid_utf8(out);
-  while (out.size() > kMaxDiagnostics) {
-    auto cut = cut_middle(out, kMaxDiagnostics - (out.size() - count_characters(out)));
-    if (cut.size() >= out.size()) cut = std::string(first_characters(out, kMaxDiagnostics / 4));
-    out = std::move(cut);
-  }
-  return out;
+  if (out.size() <= kMaxDiagnostics) return out;
+  std::string cut;
+  auto characters = kMaxDiagnostics;  // a character has one to four bytes
+  do {
+    cut = cut_middle(out, characters);
+    characters -= characters / 8;
+  } while (cut.size() > kMaxDiagnostics);
+  return cut;
 }
 
 }  // namespace swage::sandbox

@@ -69,7 +69,10 @@ std::vector<std::string> stub_files(bool cuda);
 /// Makes the empty library <file>, which bears that name, out of /src/empty.c.
 std::vector<std::string> stub_argv(const std::string& cxx, const std::string& file);
 
-/// Compiler output as an agent should see it: `/src/` gone from paths, valid UTF-8, at most 64 KiB.
+inline constexpr std::size_t kMaxDiagnostics = std::size_t{64} << 10;  ///< of one compilation
+
+/// Compiler output as an agent should see it: `/src/` gone from paths, valid UTF-8, at most
+/// kMaxDiagnostics bytes, of which the middle goes first.
 std::string tidy_diagnostics(std::string_view text);
 
 }  // namespace swage::sandbox

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "common/base/utf8.hpp"
 #include "sandbox/core/text.hpp"
 
 namespace swage::sandbox {

@@ -3,43 +3,14 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/base/utf8.hpp"
+
 namespace swage::sandbox {
 namespace {
 
 bool continues(char c) { return (static_cast<unsigned char>(c) & 0xc0U) == 0x80U; }
 
-/// Length of the valid sequence at the start of `text` (not empty), or 0.
-std::size_t sequence_length(std::string_view text) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned first = byte(0);
-  if (first < 0x80) return 1;
-  const std::size_t length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
-  if (first < 0xc2 || first > 0xf4 || text.size() < length) return 0;
-  for (std::size_t i = 1; i < length; ++i)
-    if (!continues(text[i])) return 0;
-  const unsigned second = byte(1);
-  const bool overlong = (first == 0xe0 && second < 0xa0) || (first == 0xf0 && second < 0x90);
-  const bool beyond = (first == 0xed && second > 0x9f) || (first == 0xf4 && second > 0x8f);
-  return overlong || beyond ? 0 : length;
-}
-
 }  // namespace
-
-std::string to_valid_utf8(std::string_view bytes) {
-  std::string out;
-  out.reserve(bytes.size());
-  while (!bytes.empty()) {
-    const auto length = sequence_length(bytes);
-    if (length == 0) {
-      out += "\xef\xbf\xbd";
-      bytes.remove_prefix(1);
-    } else {
-      out += bytes.substr(0, length);
-      bytes.remove_prefix(length);
-    }
-  }
-  return out;
-}
 
 std::size_t count_characters(std::string_view utf8) {
   return static_cast<std::size_t>(
@@ -73,19 +44,19 @@ std::string cut_middle(std::string_view utf8, std::size_t limit, std::uint64_t a
 }
 
 void HeadAndTail::add(std::string_view bytes) {
-  const auto room = std::min(kKeep - head_.size(), bytes.size());
+  const auto room = std::min(keep() - head_.size(), bytes.size());
   head_ += bytes.substr(0, room);
   tail_ += bytes.substr(room);
-  if (tail_.size() > 2 * kKeep) {
-    dropped_ += tail_.size() - kKeep;
-    tail_.erase(0, tail_.size() - kKeep);
+  if (tail_.size() > 2 * keep()) {
+    dropped_ += tail_.size() - keep();
+    tail_.erase(0, tail_.size() - keep());
   }
 }
 
 std::string HeadAndTail::take() {
   const auto head = std::exchange(head_, {});
   const auto tail = std::exchange(tail_, {});
-  return cut_middle(to_valid_utf8(head + tail), kMaxObservation, std::exchange(dropped_, 0));
+  return cut_middle(to_valid_utf8(head + tail), characters_, std::exchange(dropped_, 0));
 }
 
 }  // namespace swage::sandbox

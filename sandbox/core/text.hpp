@@ -10,9 +10,6 @@ namespace swage::sandbox {
 /// Characters of an observation, as agents know the tools.
 inline constexpr std::size_t kMaxObservation = 30'000;
 
-/// The same text with every byte that is not part of valid UTF-8 replaced by U+FFFD.
-std::string to_valid_utf8(std::string_view bytes);
-
 /// Code points of valid UTF-8.
 std::size_t count_characters(std::string_view utf8);
 
@@ -25,17 +22,19 @@ std::string_view last_characters(std::string_view utf8, std::size_t count);
 std::string cut_middle(std::string_view utf8, std::size_t limit = kMaxObservation,
                        std::uint64_t already_left_out = 0);
 
-/// Takes an endless stream and keeps its first and last part: enough for cut_middle at
-/// kMaxObservation. Bounded memory. Not thread-safe.
+/// Takes an endless stream and keeps its first and last part: enough for cut_middle at `characters`
+/// (>= 200). Holds 12 bytes a character at most. Not thread-safe.
 class HeadAndTail {
  public:
+  explicit HeadAndTail(std::size_t characters = kMaxObservation) : characters_(characters) {}
   void add(std::string_view bytes);
   bool empty() const { return head_.empty(); }
-  /// Valid UTF-8, cut to kMaxObservation characters; forgets everything.
+  /// Valid UTF-8, cut to so many characters; forgets everything.
   std::string take();
 
  private:
-  static constexpr std::size_t kKeep = kMaxObservation * 4;  // four bytes a character at most
+  std::size_t keep() const { return characters_ * 4; }  // four bytes a character at most
+  std::size_t characters_;
   std::string head_, tail_;
   std::uint64_t dropped_ = 0;
 };

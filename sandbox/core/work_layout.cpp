@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 namespace swage::sandbox {
 
@@ -32,6 +33,28 @@ bool is_handed_in(std::string_view path) {
   if (name.find('/') != std::string_view::npos || name.starts_with('.')) return false;
   return std::ranges::any_of(kEndings,
                              [&](std::string_view ending) { return name.ends_with(ending); });
+}
+
+const std::vector<std::string>& bundled_names() {
+  static const std::vector<std::string> kNames{"binding.cpp", "binding_registry.h", "model.py"};
+  return kNames;
+}
+
+std::vector<WorkFile> handed_in(std::vector<WorkFile> files) {
+  std::erase_if(files, [](const WorkFile& file) { return !is_handed_in(file.path); });
+  for (auto& file : files) file.mode = 0644;
+  std::ranges::sort(files, {}, &WorkFile::path);
+  return files;
+}
+
+std::vector<WorkFile> bundle_files(std::vector<WorkFile> pristine, std::vector<WorkFile> agents) {
+  std::erase_if(pristine, [](const WorkFile& file) {
+    return std::ranges::find(bundled_names(), file.path) == bundled_names().end();
+  });
+  for (auto& file : pristine) file.mode = 0444;
+  for (auto& file : handed_in(std::move(agents))) pristine.push_back(std::move(file));
+  std::ranges::sort(pristine, {}, &WorkFile::path);
+  return pristine;
 }
 
 std::string for_device_kind(std::string_view text, std::string_view device_kind) {

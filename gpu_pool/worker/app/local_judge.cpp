@@ -7,6 +7,7 @@
 #include "common/base/files.hpp"
 #include "gpu_pool/worker/adapters/bundle_message.hpp"
 #include "gpu_pool/worker/adapters/inline_solution.hpp"
+#include "sandbox/api/work_layout.hpp"
 
 namespace swage::worker {
 namespace {
@@ -16,17 +17,6 @@ using sandbox::WorkFile;
 using Files = std::vector<WorkFile>;
 
 const std::string kEntry = "model_new.py";
-
-/// What a solution may not bring along: the judge has its own.
-bool is_protected(const std::string& path) {
-  return path == "model.py" || path == "SKILL.md" || path == "binding.cpp" ||
-         path == "binding_registry.h" || path.starts_with("utils/");
-}
-
-bool belongs_to_a_solution(const fs::path& path) {
-  static const std::vector<std::string> kKinds{".py", ".cpp", ".cu", ".h", ".hpp", ".cuh"};
-  return std::ranges::find(kKinds, path.extension().string()) != kKinds.end();
-}
 
 Result<void, std::string> add_file(const fs::path& at, const std::string& name, Files& files) {
   auto content = read_file(at);
@@ -45,10 +35,11 @@ Result<Files, std::string> own_files(const LocalSolution& what) {
     return files;
   }
   for (const char* folder : {".", "kernels"}) {
+    if (fs::is_symlink(what.solution / folder, failed)) continue;  // nor does a sandbox follow it
     for (const auto& entry : fs::directory_iterator(what.solution / folder, failed)) {
       const std::string name = (fs::path(folder) / entry.path().filename()).lexically_normal();
       if (!entry.is_regular_file(failed) || entry.is_symlink(failed)) continue;
-      if (is_protected(name) || !belongs_to_a_solution(entry.path())) continue;
+      if (!sandbox::is_handed_in(name)) continue;
       if (auto added = add_file(entry.path(), name, files); !added)
         return tl::unexpected(added.error());
     }
@@ -80,16 +71,20 @@ Task<Result<void, std::string>> take_sources_out(asio::any_io_executor strand, L
   co_return Outcome();
 }
 
-Task<Result<Collected, std::string>> collect(asio::any_io_executor strand, LocalSolution what) {
+/// source: the task's, which stands in the bundle as model.py.
+Task<Result<Collected, std::string>> collect(asio::any_io_executor strand, LocalSolution what,
+                                             std::string source) {
   using Outcome = Result<Collected, std::string>;
   auto files = own_files(what);
   if (!files) co_return Outcome(tl::unexpected(files.error()));
   Collected out{std::move(*files), {}};
   const auto taken = co_await take_sources_out(strand, what, out);
   if (!taken) co_return Outcome(tl::unexpected(taken.error()));
+  Files pristine{{"model.py", 0444, std::move(source)}};
   for (const char* name : {"binding.cpp", "binding_registry.h"})
-    if (auto added = add_file(what.pristine / name, name, out.files); !added)
+    if (auto added = add_file(what.pristine / name, name, pristine); !added)
       co_return Outcome(tl::unexpected(added.error()));
+  out.files = sandbox::bundle_files(std::move(pristine), std::move(out.files));
   if (auto checked = sandbox::check_bundle_files(out.files); !checked)
     co_return Outcome(tl::unexpected(checked.error()));
   co_return out;
@@ -140,7 +135,7 @@ Task<Result<LocalVerdict, std::string>> judge_locally(
   if (what.subject == judge::Subject::reference) {
     request = request_for(what, *source, sha256_hex(*source));
   } else {
-    auto solution = co_await collect(strand, what);
+    auto solution = co_await collect(strand, what, *source);
     if (!solution) co_return Outcome(tl::unexpected(solution.error()));
     progress({"compile", 0, 0});
     const auto compiled = co_await compiler.compile(solution->files, stop);

@@ -36,9 +36,9 @@ struct LocalVerdict {
   std::string diagnostics;  ///< the compiler's, file:line relative to the solution; empty: none
 };
 
-/// Compiles the solution as a sandbox would and judges it. A solution that does not compile gets a
-/// verdict too. Errors: a sentence for people that names the file. Thread: the strand of runner and
-/// compiler.
+/// Compiles the solution as a sandbox would, out of the same bundle, and judges it. A solution that
+/// does not compile gets a verdict too. Errors: a sentence for people that names the file. Thread:
+/// the strand of runner and compiler.
 Task<Result<LocalVerdict, std::string>> judge_locally(
     asio::any_io_executor strand, LocalSolution what, sandbox::CompileService& compiler,
     judge::JudgeRunner& runner, std::function<void(judge::Progress)> progress, StopSource& stop);

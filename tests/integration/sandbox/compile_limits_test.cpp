@@ -1,4 +1,6 @@
 #include <gmock/gmock.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -8,10 +10,13 @@
 #include <vector>
 
 #include "common/asio/clock.hpp"
+#include "common/base/descriptor.hpp"
 #include "common/base/files.hpp"
+#include "common/base/utf8.hpp"
 #include "sandbox/adapters/gxx_compile_service.hpp"
 #include "sandbox/adapters/gxx_toolchain.hpp"
 #include "sandbox/adapters/object_cache.hpp"
+#include "sandbox/core/compile_plan.hpp"
 #include "tests/support/task_runner.hpp"
 #include "tests/support/temp_directory.hpp"
 
@@ -155,6 +160,37 @@ TEST_F(CompileLimits, ACompilerThatTakesTooLongIsEndedAndItsUnitNamed) {
   EXPECT_FALSE(outcome->compiled);
   EXPECT_THAT(outcome->diagnostics, HasSubstr("the compiler was ended: it took more than 1 s"));
   EXPECT_THAT(met(), IsEmpty());
+}
+
+TEST_F(CompileLimits, ACompilerHasNoDescriptorsButItsOwn) {
+  const Descriptor leaking(::dup(STDERR_FILENO));  // without O_CLOEXEC
+  const auto seen = directory_.path() / "seen";
+  std::ofstream(settings_.toolchain.cxx)
+      << "#!/bin/sh\ncase \"$*\" in *object.o) ls /proc/self/fd > " << seen.string()
+      << ";; esac\nexec /usr/bin/g++ \"$@\"\n";
+  ASSERT_TRUE(compile(sources("plain")));
+  // 3 is the directory that ls reads.
+  EXPECT_EQ(read_file(seen).value_or(""), "0\n1\n2\n3\n");
+}
+
+TEST_F(CompileLimits, OfMoreDiagnosticsThanAnybodyReadsBothEndsAreKeptInBoundedMemory) {
+  std::ofstream(settings_.toolchain.cxx)
+      << "#!/bin/bash\ncase \"$*\" in *object.o) ;; *) exec /usr/bin/g++ \"$@\" ;; esac\n"
+         "{ echo the first error; head -c 200000000 /dev/zero | tr '\\0' '\\377'\n"
+         "echo; echo the last error; } >&2\nexit 1\n";
+  rusage before{};
+  ::getrusage(RUSAGE_SELF, &before);
+  const auto outcome = compile(sources("unit", 3));
+  rusage after{};
+  ::getrusage(RUSAGE_SELF, &after);
+  ASSERT_TRUE(outcome) << outcome.error().message;
+  EXPECT_FALSE(outcome->compiled);
+  EXPECT_LE(outcome->diagnostics.size(), kMaxDiagnostics);
+  EXPECT_TRUE(is_valid_utf8(outcome->diagnostics));
+  EXPECT_THAT(outcome->diagnostics, testing::StartsWith("the first error\n"));
+  EXPECT_THAT(outcome->diagnostics, testing::EndsWith("\nthe last error\n"));
+  EXPECT_THAT(outcome->diagnostics, HasSubstr("characters left out"));
+  EXPECT_LT(after.ru_maxrss - before.ru_maxrss, 32L << 10);  // KiB
 }
 
 }  // namespace

@@ -107,6 +107,13 @@ TEST_F(Compile, AnErrorIsShownWithFileAndLineAndNothingIsJudged) {
   EXPECT_THAT(sandbox_.pack().bundle().compile_error(), HasSubstr("relu.cpp:2:3"));
 }
 
+TEST_F(Compile, ADiagnosticThatIsNotUtf8IsShownAndJudgedByNobody) {
+  sandbox_.bash("printf 'int a\\377b = \"\\376\" + nothing;\\n' > kernels/relu.cpp");
+  EXPECT_THAT(compile().text(), HasSubstr("kernels/relu.cpp:1:"));
+  EXPECT_THAT(sandbox_.pack().bundle().compile_error(), HasSubstr("kernels/relu.cpp:1:"));
+  EXPECT_TRUE(sandbox_.finish().ok());
+}
+
 TEST_F(Compile, AKernelThatIsDeclaredAndNotDefinedIsNamed) {
   write("kernels/relu.cpp", "void another_name() {}\n");
   EXPECT_THAT(compile().text(), HasSubstr("undefined symbol `relu_kernel`"));

@@ -60,6 +60,25 @@ TEST_F(Isolation, TheAgentHasNoNetworkNoNamespacesAndNoTracing) {
   EXPECT_THAT(tried.text(), HasSubstr("unshare failed: Operation not permitted"));
 }
 
+TEST_F(Isolation, TheAgentsProcessesHaveNoDescriptorsButTheirOwn) {
+  // 3 is the directory that ls reads. The runner's stream to sandboxd would be there too: whoever
+  // has it can say what results the rollout gets.
+  EXPECT_EQ(sandbox_.bash("ls /proc/self/fd").text(), "0\n1\n2\n3\n");
+  EXPECT_EQ(sandbox_.bash("ls /proc/$$/fd").text(), "0\n1\n2\n");
+  EXPECT_EQ(sandbox_.bash("(sleep 0.1; ls /proc/self/fd) & wait").text(), "0\n1\n2\n3\n");
+  EXPECT_EQ(sandbox_.bash("python3 -c 'import os; print(os.listdir(\"/proc/self/fd\"))'").text(),
+            "['0', '1', '2', '3']\n");
+  ASSERT_TRUE(
+      sandbox_.call("Bash", {{"command", "exec ls /proc/self/fd"}, {"run_in_background", true}})
+          .ok());
+  std::string shown;
+  EXPECT_TRUE(eventually([&] {
+    shown += sandbox_.call("BashOutput", {{"bash_id", "bash_1"}}).text();
+    return shown.find("[ended") != std::string::npos;
+  }));
+  EXPECT_THAT(shown, HasSubstr("0\n1\n2\n3\n["));
+}
+
 TEST_F(Isolation, SudoIsAShimThatRunsTheCommandAsItIs) {
   EXPECT_EQ(sandbox_.bash("whoami").text(), "agent\n");
   EXPECT_EQ(sandbox_.bash("sudo -E A=1 bash -c 'echo $A'; sudo -u root echo x").text(), "1\nx\n");

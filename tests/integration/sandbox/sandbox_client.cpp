@@ -33,6 +33,8 @@ constexpr const char* kModel =
     "def get_inputs():\n    return [torch.randn(4, 4)]\n\n\ndef get_init_inputs():\n    return "
     "[]\n";
 
+constexpr std::array kStrays{7, 57};
+
 std::string program() { return environment_or("SWAGE_BIN_DIR", "bin") + "/swage-sandboxd"; }
 
 json toolchain() {
@@ -96,6 +98,8 @@ SandboxUnderTest::SandboxUnderTest(const std::function<void(json&)>& change) {
   posix_spawn_file_actions_init(&actions);
   const auto log = (directory_.path() / "log").string();
   posix_spawn_file_actions_addopen(&actions, 2, log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0644);
+  // What sandboxd itself was started with must not reach the agent.
+  for (const int number : kStrays) posix_spawn_file_actions_adddup2(&actions, 2, number);
   EXPECT_EQ(::posix_spawn(&pid_, argv[0].c_str(), &actions, nullptr, pointers.data(), environ), 0);
   posix_spawn_file_actions_destroy(&actions);
   eventually([&] { return fs::exists(directory_.path() / "ready") || !alive(pid_); });

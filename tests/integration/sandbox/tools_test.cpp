@@ -5,8 +5,10 @@
 namespace swage::sandbox {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
+using testing::StartsWith;
 
 class Tools : public testing::Test {
  protected:
@@ -159,6 +161,37 @@ TEST_F(Tools, APathThatLeadsOutOfTheWorkDirectoryIsRefused) {
   EXPECT_THAT(write("/workspace/task/inside/a.cpp", "").text(), HasSubstr("symbolic link"));
   EXPECT_FALSE(sandbox_.call("Grep", {{"pattern", "root"}, {"path", "/workspace/task/etc"}}).ok());
   EXPECT_FALSE(sandbox_.call("Glob", {{"pattern", "*"}, {"path", "/workspace/task/etc"}}).ok());
+}
+
+/// Whatever bytes an agent produces, its call is answered and the session goes on.
+TEST_F(Tools, BytesThatAreNoUtf8AreShownAsReplacementCharacters) {
+  const std::string bad = "\xef\xbf\xbd";
+  EXPECT_EQ(sandbox_.bash("printf 'a\\377b'").text(), "a" + bad + "b");
+  EXPECT_THAT(sandbox_.bash("printf '\\303' >&2; exit 3").text(), StartsWith(bad + "\n[exit"));
+  sandbox_.bash(
+      "mkdir $'d\\377'; : > $'d\\377/f\\376.py'; printf 'x\\377 = 1\\ny = 2\\n' > bytes.py");
+  EXPECT_THAT(sandbox_.bash(": < $'no\\377file'; ls -N d*").text(),
+              AllOf(HasSubstr("no" + bad + "file"), HasSubstr("f" + bad + ".py")));
+  EXPECT_THAT(sandbox_.call("Glob", {{"pattern", "**/*.py"}}).text(),
+              HasSubstr("d" + bad + "/f" + bad + ".py"));
+  EXPECT_THAT(sandbox_.call("Grep", {{"pattern", "= 1"}, {"output_mode", "content"}}).text(),
+              HasSubstr("x" + bad + " = 1"));
+  EXPECT_EQ(read("/workspace/task/bytes.py").text(), "     1\tx" + bad + " = 1\n     2\ty = 2\n");
+  const auto edited = sandbox_.call("Edit", {{"file_path", "/workspace/task/bytes.py"},
+                                             {"old_string", "y = 2"},
+                                             {"new_string", "y = 3"}});
+  EXPECT_THAT(edited.text(), HasSubstr("     1\tx" + bad + " = 1\n     2\ty = 3\n"));
+  EXPECT_EQ(sandbox_.bash("head -c 2 bytes.py | od -An -tx1").text(), " 78 ff\n");  // kept
+  sandbox_.bash("head -c 4000 /dev/urandom > noise");
+  EXPECT_TRUE(read("/workspace/task/noise").ok());
+  // A message that quotes a part of what the policy wrote may cut a character in two.
+  const auto refused =
+      sandbox_.call("Bash", {{"command", "true"}, {std::string(63, 'x') + "\xc3\xa9", 1}});
+  EXPECT_FALSE(refused.schema_valid());
+  EXPECT_THAT(refused.text(), HasSubstr(std::string(63, 'x') + bad + "`"));
+  const auto unknown = sandbox_.call("KillBash", {{"shell_id", std::string(63, 'x') + "\xc3\xa9"}});
+  EXPECT_THAT(unknown.text(), HasSubstr(std::string(63, 'x') + bad + "`"));
+  EXPECT_TRUE(sandbox_.finish().ok());
 }
 
 TEST_F(Tools, WhatIsNoRegularFileIsNotOpened) {

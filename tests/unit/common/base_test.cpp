@@ -1,5 +1,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <array>
 #include <cmath>
@@ -8,9 +9,11 @@
 
 #include "common/base/check.hpp"
 #include "common/base/command.hpp"
+#include "common/base/descriptor.hpp"
 #include "common/base/digest.hpp"
 #include "common/base/files.hpp"
 #include "common/base/philox.hpp"
+#include "common/base/utf8.hpp"
 
 namespace swage {
 namespace {
@@ -110,9 +113,28 @@ TEST(Command, WhatItComplainsOfIsCollectedWhenAsked) {
   EXPECT_EQ(run_command(complaint, CommandOutput::none).text, "");
 }
 
+TEST(Command, OnlyStdinStdoutAndStderrAreInherited) {
+  const Descriptor leaking(::dup(STDERR_FILENO));  // without O_CLOEXEC
+  const auto ran = run_command({"ls", "/proc/self/fd"}, CommandOutput::answer);
+  EXPECT_EQ(ran.text, "0\n1\n2\n3");  // 3 is the directory that ls reads
+}
+
 TEST(Command, AProgramThatIsNotThereOrDiesHasNoExitCode) {
   EXPECT_EQ(run_command({"/nowhere/program"}, CommandOutput::both).exit_code, -1);
   EXPECT_EQ(run_command({"sh", "-c", "kill -KILL $$"}, CommandOutput::none).exit_code, -1);
+}
+
+TEST(Utf8, BytesThatAreNoPartOfItBecomeReplacementCharacters) {
+  const std::string bad = "\xef\xbf\xbd";
+  EXPECT_EQ(to_valid_utf8("a\xff z"), "a" + bad + " z");
+  EXPECT_EQ(to_valid_utf8("\xc3\xa9\xf0\x9f\x98\x80"), "\xc3\xa9\xf0\x9f\x98\x80");
+  EXPECT_EQ(to_valid_utf8("\xed\xa0\x80"), bad + bad + bad);  // a surrogate half
+  EXPECT_EQ(to_valid_utf8("\xc0\x80"), bad + bad);            // overlong
+  EXPECT_EQ(to_valid_utf8("\xf0\x9f\x98"), bad + bad + bad);  // cut short
+  for (const char* text : {"", "a", "\xc3\xa9", "\xed\x9f\xbf", "\xf4\x8f\xbf\xbf"})
+    EXPECT_TRUE(is_valid_utf8(text)) << text;
+  for (const char* text : {"\xff", "\xc3", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\x80"})
+    EXPECT_FALSE(is_valid_utf8(text)) << text;
 }
 
 }  // namespace

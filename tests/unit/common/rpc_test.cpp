@@ -22,6 +22,7 @@ using v1::Trajectory;
 Task<ReplyOr<v1::PolicyInfo>> info() {
   v1::PolicyInfo reply;
   reply.set_vocabulary(7);
+  reply.set_config_digest("\xff");
   co_return reply;
 }
 
@@ -193,6 +194,23 @@ TEST_F(RpcTest, ABidirectionalStreamAnswersEachMessageAndEndsWhenTheClientHasWri
   }
   EXPECT_TRUE(run_(call.writes_done()));
   EXPECT_FALSE(run_(call.read()).has_value());
+  EXPECT_TRUE(run_(call.finish()).ok());
+}
+
+TEST_F(RpcTest, TextThatIsNotUtf8IsMendedOnItsWayAndNoCallEnds) {
+  const std::string mended = "\xef\xbf\xbd";
+  const auto reply = run_(unary_call(*policy_stub_->async(), &v1::Policy::Stub::async::Info,
+                                     v1::PolicyInfoRequest(), options(), client_stop_));
+  ASSERT_TRUE(reply) << reply.error().message;
+  EXPECT_EQ(reply->config_digest(), mended);
+  auto call = open_submit();
+  Trajectory trajectory;
+  trajectory.set_rollout_id("r\xff");
+  EXPECT_TRUE(run_(call.write(std::move(trajectory))));
+  const auto answer = run_(call.read());
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->rollout_id(), "r" + mended);
+  EXPECT_TRUE(run_(call.writes_done()));
   EXPECT_TRUE(run_(call.finish()).ok());
 }
 

@@ -13,13 +13,6 @@ namespace {
 using namespace std::chrono_literals;
 using testing::HasSubstr;
 
-TEST(Text, BytesThatAreNoUtf8BecomeReplacementCharacters) {
-  EXPECT_EQ(to_valid_utf8("a\xff z"), "a\xef\xbf\xbd z");
-  EXPECT_EQ(to_valid_utf8("\xc3\xa9\xf0\x9f\x98\x80"), "\xc3\xa9\xf0\x9f\x98\x80");
-  EXPECT_EQ(count_characters(to_valid_utf8("\xed\xa0\x80")), 3U);  // a surrogate half
-  EXPECT_EQ(count_characters(to_valid_utf8("\xc0\x80")), 2U);      // overlong
-}
-
 TEST(Text, ACutKeepsBothEndsCountsTheRestAndStaysUnderTheLimit) {
   EXPECT_EQ(cut_middle(std::string(30'000, 'x')), std::string(30'000, 'x'));
   const auto cut = cut_middle("begin" + std::string(40'000, '\xc3') + "end");
