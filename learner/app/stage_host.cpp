@@ -20,6 +20,7 @@ TrainerError to_trainer_error(const LogError& error) {
     case LogErrc::disk_full:
       return {TrainerError::Code::disk_full, error.message};
     case LogErrc::io:
+    case LogErrc::in_use:
       return {TrainerError::Code::io, error.message};
     case LogErrc::damaged:
     case LogErrc::lost_sync:
