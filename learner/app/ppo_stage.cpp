@@ -133,8 +133,9 @@ std::string describe(const GuardEvent& event) {
   return std::string(to_string(event.signal)) + " at " + std::to_string(event.value);
 }
 
-/// What the guardrails saw, as conditions, metrics and, where they act, a pause.
-void watch(StageHost& host, const GuardInput& input) {
+/// What the guardrails saw, as conditions and metrics. Returns the one that acts, if any.
+std::optional<GuardEvent> watch(StageHost& host, const GuardInput& input) {
+  std::optional<GuardEvent> acted;
   const auto events = host.guard().observe(input);
   for (const auto& event : events) {
     const std::string name(to_string(event.signal));
@@ -147,17 +148,33 @@ void watch(StageHost& host, const GuardInput& input) {
         host.set_condition({name, false, "Cleared", describe(event)});
         break;
       case GuardEvent::Kind::action:
-        // A rollback pauses too: going back to a checkpoint inside a run is not built.
         host.metrics().guardrail_paused(event.signal);
         host.set_condition({name, true, "Acted", describe(event)});
-        host.pause(name, describe(event) +
-                             "; look at the last trajectories, then resume the run or stop it");
+        acted = event;
         break;
     }
   }
   host.metrics().guardrails(host.guard());
   if (const auto average = host.guard().state().reward_average)
     host.metrics().reward_average(*average);
+  return acted;
+}
+
+/// A guardrail acted: the step is kept, and its weights reach nobody until the user resumes. A
+/// rollback does the same: going back to a checkpoint inside a run is not built.
+Task<bool> hold_back(StageHost& host, GuardEvent event, StopSource& stop) {
+  auto& state = host.state();
+  ++state.step;
+  state.unpublished = true;
+  host.set_dirty(false);
+  host.pause(std::string(to_string(event.signal)),
+             describe(event) + "; look at the last trajectories, then resume the run or stop it");
+  host.set_training(false);  // what runs may end meanwhile
+  if (!co_await host.checkpoint(false, stop)) co_return false;
+  if (!co_await host.running(stop)) co_return false;
+  host.set_training(true);
+  if (!co_await host.publish(state.step, stop)) co_return false;
+  co_return co_await host.checkpoint(false, stop);
 }
 
 GuardInput guard_input(const StageHost&, const StepRow& row, const BatchFigures& figures,
@@ -207,12 +224,10 @@ Task<> load_batch(StageHost& host, std::vector<std::string> ids, LoadedBatch& ou
   }
   out.figures = batch_figures(all);
   out.work.context = context_of(settings, state.slot.stage);
-  out.work.actor_rate =
-      state.rate_factor * warmup_constant(settings.learning.actor_learning_rate, state.step,
-                                          settings.learning.warmup_steps);
-  out.work.critic_rate =
-      state.rate_factor * warmup_constant(settings.learning.critic_learning_rate, state.step,
-                                          settings.learning.warmup_steps);
+  out.work.actor_rate = warmup_constant(settings.learning.actor_learning_rate, state.step,
+                                        settings.learning.warmup_steps);
+  out.work.critic_rate = warmup_constant(settings.learning.critic_learning_rate, state.step,
+                                         settings.learning.warmup_steps);
 }
 
 Task<bool> ppo_step(StageHost& host, std::vector<std::string> ids, StopSource& stop) {
@@ -247,10 +262,10 @@ Task<bool> ppo_step(StageHost& host, std::vector<std::string> ids, StopSource& s
   const auto input = guard_input(host, row, batch.figures, lost - host.lost_seen(), learning.batch);
   host.set_lost_seen(lost);
   if (!co_await host.row(row, stop)) co_return false;
+  if (const auto acted = watch(host, input)) co_return co_await hold_back(host, *acted, stop);
   if (!co_await host.publish(state.step + 1, stop)) co_return false;
   ++state.step;
   host.set_dirty(false);
-  watch(host, input);
   host.set_progress(slot_name(state.slot) + " step " + std::to_string(state.step) + " reward " +
                     std::to_string(batch.figures.reward_mean));
   if (state.step % learning.checkpoint_every_steps == 0)

@@ -61,6 +61,7 @@ class StageHost {
 
   /// Waits while the run is paused. False: stopping.
   Task<bool> running(StopSource& stop);
+  /// A checkpoint that is written meanwhile holds the pause, and the next start begins with it.
   void pause(const std::string& reason, const std::string& message);
   /// Ends the pause of this id; another id is ignored.
   void resume(const std::string& pause_id);
@@ -73,11 +74,14 @@ class StageHost {
   template <class Record>
   Task<bool> record(Record frame, StopSource& stop);
 
+  /// What watches a stage begins afresh; the conditions of the last one end.
+  void enter_stage();
+
   /// Snapshot, version frame, then to the policy servers, whom a stop does not wait for. step:
   /// optimiser steps done in the stage. False: the disk was full until the stop.
   Task<bool> publish(std::uint64_t step, StopSource& stop);
   /// After a start: the checkpoint's weights under their version if that is the newest there is,
-  /// else under a new one.
+  /// else under a new one. Weights that a guardrail held back wait for the resume.
   Task<bool> publish_restored(StopSource& stop);
   Task<bool> checkpoint(bool boundary, StopSource& stop);
   Task<bool> row(StepRow row, StopSource& stop);

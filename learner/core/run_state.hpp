@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "learner/api/status.hpp"
 #include "learner/core/guardrails.hpp"
 #include "learner/core/stage_plan.hpp"
 
@@ -17,7 +18,10 @@ struct RunState {
   std::uint64_t serial = 1;  ///< rises with each change of stage
   std::uint64_t step = 0;    ///< optimiser steps done in this stage
   std::uint64_t weight_version = 0;
-  double rate_factor = 1.0;  ///< on both PPO learning rates; halved by a rollback
+  /// The weights are newer than weight_version: a guardrail held them back, and the user has not
+  /// resumed the run.
+  bool unpublished = false;
+  std::optional<Pause> pause;  ///< what the run waits for; a full disk is no part of it
   std::optional<double> reward_mean, reward_after_rft, reward_final;
   std::vector<double> critic_history;  ///< explained variance after each pass
   Guardrails::State guard;

@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <string>
@@ -44,7 +45,7 @@ TEST(LearnerProcess, WalksThroughAllStagesAndLeavesWhatARunLeaves) {
   EXPECT_THAT(*csv, HasSubstr("agentic,2,"));
 }
 
-TEST(LearnerProcess, PausesWhereTheSampledProbabilitiesAreNotItsOwnAndGoesOnWhenTold) {
+TEST(LearnerProcess, PausesWhereTheSampledProbabilitiesAreNotItsOwnAndPublishesWhenTold) {
   World world;
   ASSERT_TRUE(world.start()) << world.log();
   world.feed_until(v1::STAGE_AGENTIC);
@@ -53,13 +54,32 @@ TEST(LearnerProcess, PausesWhereTheSampledProbabilitiesAreNotItsOwnAndGoesOnWhen
   ASSERT_TRUE(status.has_pause()) << status.ShortDebugString();
   EXPECT_EQ(status.pause().reason(), "BehaviourMismatch");
   EXPECT_EQ(status.step(), 3U);
+  // The initial weights, those after RFT and those after two steps; the third step's go nowhere.
+  EXPECT_EQ(status.weight_version(), 4U);
+
+  // A checkpoint holds the pause.
+  const auto saved = world.directory.path() / "out" / "checkpoints" / "agentic-3";
+  ASSERT_TRUE(world.until([&] { return std::filesystem::exists(saved); }));
+  const auto pause_id = status.pause().id();
+  world.kill();
+  ASSERT_FALSE(world.weights->digests.contains(5));
+  world.control->status.Clear();
+  ASSERT_TRUE(world.start()) << world.log();
+  ASSERT_TRUE(world.until([&] { return status.has_pause(); }));
+  EXPECT_EQ(status.pause().id(), pause_id);
+  EXPECT_EQ(status.pause().reason(), "BehaviourMismatch");
+  EXPECT_EQ(status.step(), 3U);
+  EXPECT_EQ(status.weight_version(), 4U);
+  const auto holds = [](const auto& c) { return c.type() == "BehaviourMismatch" && c.status(); };
+  EXPECT_TRUE(std::any_of(status.conditions().begin(), status.conditions().end(), holds));
+  EXPECT_EQ(world.weights->version, 4U);
   v1::ControllerCommand other;
   other.mutable_resume()->set_pause_id("another pause");
   world.control->to_send.push(std::move(other));
   v1::ControllerCommand resume;
-  resume.mutable_resume()->set_pause_id(status.pause().id());
+  resume.mutable_resume()->set_pause_id(pause_id);
   world.control->to_send.push(std::move(resume));
-  ASSERT_TRUE(world.until([&] { return !status.has_pause(); }));
+  ASSERT_TRUE(world.until([&] { return !status.has_pause() && world.weights->version == 5; }));
   world.feed_until(v1::STAGE_DONE);
   EXPECT_EQ(status.stage(), v1::STAGE_DONE) << world.log();
   EXPECT_EQ(world.terminate(), 0) << world.log();
