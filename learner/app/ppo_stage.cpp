@@ -98,6 +98,14 @@ void fill_row(StepRow& row, const PpoDone& done, const BatchFigures& figures) {
   }
 }
 
+BatchQuestion question_of(StageHost& host) {
+  const auto& learning = host.settings().learning;
+  return {.step = host.state().step,
+          .batch = learning.batch,
+          .group_size = learning.group_size,
+          .staleness = learning.staleness};
+}
+
 /// The batch of the next step: as an earlier life logged it, else chosen now and logged. Nothing:
 /// stopping.
 Task<std::optional<std::vector<std::string>>> next_batch(StageHost& host, StopSource& stop) {
@@ -108,7 +116,7 @@ Task<std::optional<std::vector<std::string>>> next_batch(StageHost& host, StopSo
     const auto& ledger = host.store().ledger();
     if (const auto* logged = ledger.logged_batch(state.slot, state.step)) co_return *logged;
     const auto ready = ledger.ready(state.slot, state.step);
-    BatchQuestion question{state.step, learning.batch, learning.group_size, learning.staleness, {}};
+    auto question = question_of(host);
     if (learning.staleness > 0)
       question.running_starts =
           presumed_running(ready, ledger.consumed_groups(state.slot, state.step),
@@ -177,8 +185,7 @@ Task<bool> hold_back(StageHost& host, GuardEvent event, StopSource& stop) {
   co_return co_await host.checkpoint(false, stop);
 }
 
-GuardInput guard_input(const StageHost&, const StepRow& row, const BatchFigures& figures,
-                       std::uint64_t lost, std::uint64_t taken) {
+GuardInput guard_input(const StepRow& row, const BatchFigures& figures, const Attempts& attempts) {
   GuardInput input;
   input.step = row.step;
   input.reward_mean = row.reward_mean;
@@ -190,8 +197,9 @@ GuardInput guard_input(const StageHost&, const StepRow& row, const BatchFigures&
     input.truncated_share = figures.truncated_share;
     input.repetition_share = figures.repetition_share;
   }
-  if (lost + taken > 0)
-    input.infrastructure_share = static_cast<double>(lost) / static_cast<double>(lost + taken);
+  if (attempts.made > 0)
+    input.infrastructure_share =
+        static_cast<double>(attempts.lost) / static_cast<double>(attempts.made);
   return input;
 }
 
@@ -258,9 +266,8 @@ Task<bool> ppo_step(StageHost& host, std::vector<std::string> ids, StopSource& s
   host.metrics().phase("critic", done.critic_seconds);
   host.metrics().phase("actor", done.actor_seconds);
   if (batch.figures.trajectories > 0) state.reward_mean = batch.figures.reward_mean;
-  const auto lost = host.store().infrastructure();
-  const auto input = guard_input(host, row, batch.figures, lost - host.lost_seen(), learning.batch);
-  host.set_lost_seen(lost);
+  const auto attempts = host.store().ledger().attempts(state.slot, question_of(host));
+  const auto input = guard_input(row, batch.figures, attempts);
   if (!co_await host.row(row, stop)) co_return false;
   if (const auto acted = watch(host, input)) co_return co_await hold_back(host, *acted, stop);
   if (!co_await host.publish(state.step + 1, stop)) co_return false;

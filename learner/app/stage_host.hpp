@@ -86,10 +86,6 @@ class StageHost {
   Task<bool> checkpoint(bool boundary, StopSource& stop);
   Task<bool> row(StepRow row, StopSource& stop);
 
-  /// How many attempts lost to infrastructure earlier steps have seen.
-  std::uint64_t lost_seen() const { return lost_seen_; }
-  void set_lost_seen(std::uint64_t count) { lost_seen_ = count; }
-
   /// While on, weights and state do not belong together: no checkpoint may be written.
   void set_dirty(bool on) { dirty_ = on; }
   bool dirty() const { return dirty_; }
@@ -121,7 +117,6 @@ class StageHost {
   std::uint64_t steps_total_ = 0;
   bool training_ = false;
   bool dirty_ = false;
-  std::uint64_t lost_seen_ = 0;
   std::string progress_;
 };
 
