@@ -80,6 +80,7 @@ std::string to_text(const RunState& state, const RunIdentity& identity) {
                     {"reward_after_rft", optional_number(state.reward_after_rft)},
                     {"reward_final", optional_number(state.reward_final)},
                     {"critic_history", state.critic_history},
+                    {"critic_monte_carlo", optional_number(state.critic_monte_carlo)},
                     {"guard", guard_json(state.guard)},
                     {"csv_bytes", state.csv_bytes},
                     {"log_next", state.log_next}};
@@ -113,6 +114,7 @@ Result<SavedState, std::string> saved_state_from(const std::string& text) {
     state.log_next = object.at("log_next").get<std::uint64_t>();
     if (version >= 2) {
       state.unpublished = object.at("unpublished").get<bool>();
+      state.critic_monte_carlo = number_at(object, "critic_monte_carlo");
       state.pause = pause_from(object.at("pause"));
     }
     return out;

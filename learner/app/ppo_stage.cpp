@@ -76,8 +76,8 @@ void fill_row(StepRow& row, const PpoDone& done, const BatchFigures& figures) {
     row.reward_mean = figures.reward_mean;
     row.length_mean = figures.length_mean;
     row.turns_mean = figures.turns_mean;
-    row.truncated_share = figures.truncated_share;
   }
+  row.truncated_share = figures.truncated_share;
   row.explained_variance = done.explained_variance;
   const auto& first = done.first_actor;
   const auto& last = done.last_actor;
@@ -193,10 +193,8 @@ GuardInput guard_input(const StepRow& row, const BatchFigures& figures, const At
   input.behaviour_k3 = row.kl_behaviour;
   input.explained_variance = row.explained_variance;
   input.skipped = row.skipped;
-  if (figures.trajectories > 0) {
-    input.truncated_share = figures.truncated_share;
-    input.repetition_share = figures.repetition_share;
-  }
+  input.truncated_share = figures.truncated_share;
+  if (figures.trajectories > 0) input.repetition_share = figures.repetition_share;
   if (attempts.made > 0)
     input.infrastructure_share =
         static_cast<double>(attempts.lost) / static_cast<double>(attempts.made);
@@ -230,7 +228,7 @@ Task<> load_batch(StageHost& host, std::vector<std::string> ids, LoadedBatch& ou
     out.work.trajectories.push_back(&out.trajectories[i]);
     out.work.sequences.push_back(sequence_of(out.trajectories[i]));
   }
-  out.figures = batch_figures(all);
+  out.figures = batch_figures(all, settings.learning);
   out.work.context = context_of(settings, state.slot.stage);
   out.work.actor_rate = warmup_constant(settings.learning.actor_learning_rate, state.step,
                                         settings.learning.warmup_steps);

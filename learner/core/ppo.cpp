@@ -51,29 +51,32 @@ Sequence sequence_of(const Trajectory& trajectory) {
   return {trajectory.rollout_id, trajectory.ids, policy_positions(trajectory)};
 }
 
-BatchFigures batch_figures(std::span<const Trajectory* const> batch) {
+BatchFigures batch_figures(std::span<const Trajectory* const> batch, const Learning& learning) {
   BatchFigures f;
   std::vector<double> rewards;
   double turns = 0;
   double truncated = 0;
   double repeating = 0;
+  double sampled = 0;
   for (const auto* t : batch) {
     const auto n = policy_positions(*t).size();
     if (n == 0) continue;
+    ++sampled;
+    truncated += t->truncated ? 1 : 0;
+    if (t->truncated && learning.overlong == Overlong::mask) continue;
     ++f.trajectories;
     f.tokens += t->ids.size();
     f.policy_tokens += n;
     rewards.push_back(total_reward(*t));
     turns += static_cast<double>(t->turns.size());
-    truncated += t->truncated ? 1 : 0;
     repeating += has_redundant_loop(t->turns) || has_repeated_window(*t) ? 1 : 0;
   }
+  if (sampled > 0) f.truncated_share = truncated / sampled;
   if (f.trajectories == 0) return f;
   const double count = static_cast<double>(f.trajectories);
   for (const double r : rewards) f.reward_mean += r / count;
   f.length_mean = static_cast<double>(f.tokens) / count;
   f.turns_mean = turns / count;
-  f.truncated_share = truncated / count;
   f.repetition_share = repeating / count;
   f.rewards_mostly_equal = most_equal(rewards);
   return f;
@@ -134,6 +137,18 @@ std::vector<std::vector<double>> critic_returns(std::span<const Trajectory* cons
     const auto rewards = token_rewards(*trajectories[i], learning, context);
     auto returns = generalised_advantages(rewards, values[i], 0.0, 1.0, learning.lambda_value);
     for (std::size_t k = 0; k < returns.size(); ++k) returns[k] += values[i][k];
+    out.push_back(std::move(returns));
+  }
+  return out;
+}
+
+std::vector<std::vector<double>> monte_carlo_returns(
+    std::span<const Trajectory* const> trajectories, const Learning& learning,
+    std::uint64_t context) {
+  std::vector<std::vector<double>> out;
+  for (const auto* t : trajectories) {
+    auto returns = token_rewards(*t, learning, context);
+    for (std::size_t k = returns.size(); k-- > 1;) returns[k - 1] += returns[k];
     out.push_back(std::move(returns));
   }
   return out;

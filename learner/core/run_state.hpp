@@ -24,6 +24,8 @@ struct RunState {
   std::optional<Pause> pause;  ///< what the run waits for; a full disk is no part of it
   std::optional<double> reward_mean, reward_after_rft, reward_final;
   std::vector<double> critic_history;  ///< explained variance after each pass
+  /// The same after the last pass, of the Monte-Carlo return; absent where that does not vary.
+  std::optional<double> critic_monte_carlo;
   Guardrails::State guard;
   std::uint64_t csv_bytes = 0;  ///< length of steps.csv
   std::uint64_t log_next = 1;   ///< first log frame that this state has not seen

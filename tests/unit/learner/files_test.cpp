@@ -114,6 +114,7 @@ RunState full_state() {
   s.reward_mean = 1.25;
   s.reward_final = -0.1;
   s.critic_history = {0.1, 0.30000000000000004};
+  s.critic_monte_carlo = -0.25;
   s.guard.signals[2] = {true, 3, {1, 0, 1}};
   s.guard.best_average = 2.5;
   s.guard.first_entropies = {1, 2};
@@ -132,6 +133,7 @@ TEST(RunState, SurvivesItsText) {
   EXPECT_EQ(saved->state.slot, full_state().slot);
   EXPECT_FALSE(saved->state.reward_after_rft);
   EXPECT_TRUE(saved->state.unpublished);
+  EXPECT_EQ(saved->state.critic_monte_carlo, -0.25);
   ASSERT_TRUE(saved->state.pause);
   EXPECT_EQ(saved->state.pause->id, "agentic-3-1");
   EXPECT_EQ(saved->state.pause->reason, "RewardCollapse");
@@ -151,7 +153,7 @@ TEST(RunState, RefusesANewerSchemaAndAMissingFieldByName) {
 TEST(RunState, OfTheSchemaBeforeIsReadAsARunThatWaitsForNothing) {
   auto object = nlohmann::json::parse(to_text(full_state(), {"uid", "config", "tokenizer"}));
   object["schema_version"] = 1;
-  for (const char* field : {"unpublished", "pause"}) object.erase(field);
+  for (const char* field : {"unpublished", "pause", "critic_monte_carlo"}) object.erase(field);
   object["rate_factor"] = 0.5;
   const auto saved = saved_state_from(object.dump());
   ASSERT_TRUE(saved) << saved.error();
