@@ -81,6 +81,10 @@ std::string to_text(const RunState& state, const RunIdentity& identity) {
                     {"reward_final", optional_number(state.reward_final)},
                     {"critic_history", state.critic_history},
                     {"critic_monte_carlo", optional_number(state.critic_monte_carlo)},
+                    {"passed_over",
+                     {{"empty_steps", state.passed_over.empty_steps},
+                      {"unwhitened_steps", state.passed_over.unwhitened_steps},
+                      {"missing_logprobs", state.passed_over.missing_logprobs}}},
                     {"guard", guard_json(state.guard)},
                     {"csv_bytes", state.csv_bytes},
                     {"log_next", state.log_next}};
@@ -115,6 +119,10 @@ Result<SavedState, std::string> saved_state_from(const std::string& text) {
     if (version >= 2) {
       state.unpublished = object.at("unpublished").get<bool>();
       state.critic_monte_carlo = number_at(object, "critic_monte_carlo");
+      const auto& passed = object.at("passed_over");
+      state.passed_over = {passed.at("empty_steps").get<std::uint64_t>(),
+                           passed.at("unwhitened_steps").get<std::uint64_t>(),
+                           passed.at("missing_logprobs").get<std::uint64_t>()};
       state.pause = pause_from(object.at("pause"));
     }
     return out;

@@ -23,6 +23,7 @@ struct PpoWork {
   std::vector<const Trajectory*> trajectories;  ///< those that take part
   std::vector<Sequence> sequences;
   std::uint64_t context = 0;
+  std::uint64_t version = 0;  ///< of the weights that the step starts from
   double actor_rate = 0;
   double critic_rate = 0;
 };
@@ -31,6 +32,7 @@ struct PpoDone {
   std::optional<double> explained_variance;
   StepFigures first_actor, last_actor, first_critic;
   bool skipped = false;
+  bool unwhitened = false;  ///< asked for, and too few tokens
   std::string skip_detail;
   double rescore_seconds = 0, critic_seconds = 0, actor_seconds = 0;
 };
@@ -47,8 +49,9 @@ PpoDone compute_step(Trainer& trainer, const PpoWork& work, const Learning& lear
   const bool has_critic = learning.advantage != AdvantageKind::group;
   auto values = has_critic ? trainer.values(work.sequences)
                            : std::vector<std::vector<double>>(work.sequences.size());
-  const auto targets = ppo_targets(work.trajectories, values, learning, work.context);
+  const auto targets = ppo_targets(work.trajectories, values, learning, work.context, work.version);
   done.explained_variance = targets.explained_variance;
+  done.unwhitened = learning.whiten && has_critic && !targets.whitened;
   done.rescore_seconds = since(began);
   for (std::uint32_t epoch = 0; epoch < learning.epochs; ++epoch) {
     began = std::chrono::steady_clock::now();
@@ -104,6 +107,15 @@ BatchQuestion question_of(StageHost& host) {
           .batch = learning.batch,
           .group_size = learning.group_size,
           .staleness = learning.staleness};
+}
+
+void count_passed_over(PassedOver& counts, const PpoWork& work, const PpoDone& done) {
+  if (work.sequences.empty()) ++counts.empty_steps;
+  if (done.unwhitened) ++counts.unwhitened_steps;
+  counts.missing_logprobs += done.first_actor.missing_logprobs;
+  if (done.unwhitened) log_warning("advantages not whitened", {{"count", counts.unwhitened_steps}});
+  if (done.first_actor.missing_logprobs > 0)
+    log_warning("sampled tokens without a log-probability", {{"count", counts.missing_logprobs}});
 }
 
 /// The batch of the next step: as an earlier life logged it, else chosen now and logged. Nothing:
@@ -229,6 +241,7 @@ Task<> load_batch(StageHost& host, std::vector<std::string> ids, LoadedBatch& ou
     out.work.sequences.push_back(sequence_of(out.trajectories[i]));
   }
   out.figures = batch_figures(all, settings.learning);
+  out.work.version = state.weight_version;
   out.work.context = context_of(settings, state.slot.stage);
   out.work.actor_rate = warmup_constant(settings.learning.actor_learning_rate, state.step,
                                         settings.learning.warmup_steps);
@@ -251,6 +264,7 @@ Task<bool> ppo_step(StageHost& host, std::vector<std::string> ids, StopSource& s
     auto job = [&] { return compute_step(host.trainer(), batch.work, learning); };
     done = co_await host.compute(std::move(job));
   }
+  count_passed_over(state.passed_over, batch.work, done);
   if (done.skipped) log_warning("optimiser step skipped", {{"detail", done.skip_detail}});
   StepRow row;
   row.stage = to_string(state.slot.stage);

@@ -32,6 +32,16 @@ Episode episode_of(const Trajectory& t, const std::vector<double>& values, const
   return e;
 }
 
+/// 1 at the policy tokens that these weights sampled.
+std::vector<std::uint8_t> sampled_by(const Trajectory& t, std::uint64_t version) {
+  std::vector<std::uint8_t> out;
+  for (const auto position : policy_positions(t))
+    out.push_back(std::any_of(t.spans.begin(), t.spans.end(), [&](const VersionSpan& span) {
+      return span.version == version && span.begin <= position && position < span.end;
+    }));
+  return out;
+}
+
 std::vector<double> joined(std::span<const std::vector<double>> parts) {
   std::vector<double> out;
   for (const auto& part : parts) out.insert(out.end(), part.begin(), part.end());
@@ -90,7 +100,7 @@ bool takes_part(const Trajectory& trajectory, Use use, const Learning& learning)
 
 PpoTargets ppo_targets(std::span<const Trajectory* const> trajectories,
                        std::span<const std::vector<double>> values, const Learning& learning,
-                       std::uint64_t context) {
+                       std::uint64_t context, std::uint64_t version) {
   check(trajectories.size() == values.size(), "values for each trajectory");
   std::vector<Episode> episodes;
   std::vector<double> rewards;
@@ -118,6 +128,7 @@ PpoTargets ppo_targets(std::span<const Trajectory* const> trajectories,
     actor.weights.assign(n, weights[i]);
     for (const auto position : policy_positions(t))
       actor.old_logprobs.push_back(static_cast<double>(t.behaviour_logprobs[position]));
+    if (version != 0) actor.current = sampled_by(t, version);
     out.actor.push_back(std::move(actor));
     if (!has_critic) continue;
     CriticTargets critic{std::move(estimates[i].returns), values[i], {}};

@@ -35,7 +35,7 @@ struct PpoTargets {
   std::vector<ActorTargets> actor;    ///< one for each sequence
   std::vector<CriticTargets> critic;  ///< one for each sequence; empty with `group`
   std::optional<double> explained_variance;
-  bool whitened = false;
+  bool whitened = false;  ///< false also where it was asked for and there are under two tokens
 };
 
 /// Whether a trajectory of a batch takes part in losses: sampled tokens, use ppo after admission,
@@ -43,10 +43,11 @@ struct PpoTargets {
 bool takes_part(const Trajectory& trajectory, Use use, const Learning& learning);
 
 /// trajectories: those that take part, in order; values: V at their policy tokens, [n] each (empty
-/// vectors with `group`). context: of the stage.
+/// vectors with `group`). context: of the stage. version: of the current weights, for
+/// ActorTargets::current; 0: every token counts.
 PpoTargets ppo_targets(std::span<const Trajectory* const> trajectories,
                        std::span<const std::vector<double>> values, const Learning& learning,
-                       std::uint64_t context);
+                       std::uint64_t context, std::uint64_t version = 0);
 
 /// Targets of one pass of critic pretraining: R = V + A(gamma 1, lambda_value), no value clip,
 /// trajectory-mean over the step's trajectories (the caller weighs them per optimiser step).

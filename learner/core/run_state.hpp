@@ -11,6 +11,13 @@
 
 namespace swage::learner {
 
+/// What the mathematics of PPO had to pass over since the run began.
+struct PassedOver {
+  std::uint64_t empty_steps = 0;       ///< no trajectory of the batch took part
+  std::uint64_t unwhitened_steps = 0;  ///< fewer than two policy tokens
+  std::uint64_t missing_logprobs = 0;  ///< policy tokens whose ratio was taken to be 1
+};
+
 /// Everything a checkpoint must hold beside the weights, so that a resume does what an unbroken run
 /// would have done. Data order follows from (seed, stage, epoch), so there is no generator's state.
 struct RunState {
@@ -27,6 +34,7 @@ struct RunState {
   /// The same after the last pass, of the Monte-Carlo return; absent where that does not vary.
   std::optional<double> critic_monte_carlo;
   Guardrails::State guard;
+  PassedOver passed_over;
   std::uint64_t csv_bytes = 0;  ///< length of steps.csv
   std::uint64_t log_next = 1;   ///< first log frame that this state has not seen
 };

@@ -87,6 +87,28 @@ TEST(PpoTargets, WeightsOfABatchSumToOne) {
   EXPECT_NEAR(sum, 1.0, 1e-12);
 }
 
+TEST(PpoTargets, TokensOfTheCurrentWeightsAreMarked) {
+  auto t = sample_trajectory("a", 3);
+  t.spans[1].version = 4;
+  t.spans[2].version = 5;
+  t.spans.insert(t.spans.begin() + 2, {t.spans[2].begin, t.spans[2].begin + 1, 4});
+  ++t.spans[3].begin;  // the version changed inside the last message
+  const Trajectory* one[] = {&t};
+  const auto current = [&](std::uint64_t version) {
+    return ppo_targets(one, some_values({t}), one_machine(), kContext, version).actor[0].current;
+  };
+  EXPECT_THAT(current(5), ElementsAre(0, 0, 0, 0, 0, 0, 0, 1, 1));
+  EXPECT_THAT(current(4), ElementsAre(0, 0, 0, 1, 1, 1, 1, 0, 0));
+  EXPECT_THAT(current(0), ElementsAre());
+}
+
+TEST(PpoTargets, WhiteningOfOneTokenIsReportedAsNotDone) {
+  auto t = sample_trajectory("a", 1);
+  EXPECT_TRUE(targets_of({t}, one_machine()).whitened);
+  t.mask[5] = t.mask[6] = 0;
+  EXPECT_FALSE(targets_of({t}, one_machine()).whitened);
+}
+
 TEST(PpoTargets, GroupNeedsNoCritic) {
   auto learning = one_machine();
   learning.advantage = AdvantageKind::group;
