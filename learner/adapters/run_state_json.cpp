@@ -9,6 +9,8 @@ namespace {
 
 using nlohmann::json;
 
+constexpr int kSchema = 2;  // 2: what a guardrail held back, and the pause
+
 json optional_number(const std::optional<double>& value) {
   return value ? json(*value) : json(nullptr);
 }
@@ -33,6 +35,17 @@ json guard_json(const Guardrails::State& state) {
           {"rollbacks", state.rollbacks}};
 }
 
+json pause_json(const std::optional<Pause>& pause) {
+  if (!pause) return nullptr;
+  return {{"id", pause->id}, {"reason", pause->reason}, {"message", pause->message}};
+}
+
+std::optional<Pause> pause_from(const json& object) {
+  if (object.is_null()) return std::nullopt;
+  return Pause{object.at("id").get<std::string>(), object.at("reason").get<std::string>(),
+               object.at("message").get<std::string>()};
+}
+
 Guardrails::State guard_from(const json& object) {
   Guardrails::State state;
   for (std::size_t i = 0; i < kSignals; ++i) {
@@ -52,7 +65,7 @@ Guardrails::State guard_from(const json& object) {
 }  // namespace
 
 std::string to_text(const RunState& state, const RunIdentity& identity) {
-  const json object{{"schema_version", 1},
+  const json object{{"schema_version", kSchema},
                     {"run_uid", identity.run_uid},
                     {"config_digest", identity.config_digest},
                     {"tokenizer_digest", identity.tokenizer_digest},
@@ -61,11 +74,17 @@ std::string to_text(const RunState& state, const RunIdentity& identity) {
                     {"serial", state.serial},
                     {"step", state.step},
                     {"weight_version", state.weight_version},
-                    {"rate_factor", state.rate_factor},
+                    {"unpublished", state.unpublished},
+                    {"pause", pause_json(state.pause)},
                     {"reward_mean", optional_number(state.reward_mean)},
                     {"reward_after_rft", optional_number(state.reward_after_rft)},
                     {"reward_final", optional_number(state.reward_final)},
                     {"critic_history", state.critic_history},
+                    {"critic_monte_carlo", optional_number(state.critic_monte_carlo)},
+                    {"passed_over",
+                     {{"empty_steps", state.passed_over.empty_steps},
+                      {"unwhitened_steps", state.passed_over.unwhitened_steps},
+                      {"missing_logprobs", state.passed_over.missing_logprobs}}},
                     {"guard", guard_json(state.guard)},
                     {"csv_bytes", state.csv_bytes},
                     {"log_next", state.log_next}};
@@ -75,8 +94,10 @@ std::string to_text(const RunState& state, const RunIdentity& identity) {
 Result<SavedState, std::string> saved_state_from(const std::string& text) {
   try {
     const auto object = json::parse(text);
-    if (const auto version = object.at("schema_version").get<int>(); version != 1)
-      return tl::unexpected("schema_version is " + std::to_string(version) + ", known is 1");
+    const auto version = object.at("schema_version").get<int>();
+    if (version != kSchema && version != kSchema - 1)
+      return tl::unexpected("schema_version is " + std::to_string(version) + ", known are " +
+                            std::to_string(kSchema - 1) + " and " + std::to_string(kSchema));
     const auto stage = stage_from(object.at("stage").get<std::string>());
     if (!stage) return tl::unexpected(std::string("stage is unknown"));
     SavedState out;
@@ -88,7 +109,6 @@ Result<SavedState, std::string> saved_state_from(const std::string& text) {
     state.serial = object.at("serial").get<std::uint64_t>();
     state.step = object.at("step").get<std::uint64_t>();
     state.weight_version = object.at("weight_version").get<std::uint64_t>();
-    state.rate_factor = object.at("rate_factor").get<double>();
     state.reward_mean = number_at(object, "reward_mean");
     state.reward_after_rft = number_at(object, "reward_after_rft");
     state.reward_final = number_at(object, "reward_final");
@@ -96,6 +116,15 @@ Result<SavedState, std::string> saved_state_from(const std::string& text) {
     state.guard = guard_from(object.at("guard"));
     state.csv_bytes = object.at("csv_bytes").get<std::uint64_t>();
     state.log_next = object.at("log_next").get<std::uint64_t>();
+    if (version >= 2) {
+      state.unpublished = object.at("unpublished").get<bool>();
+      state.critic_monte_carlo = number_at(object, "critic_monte_carlo");
+      const auto& passed = object.at("passed_over");
+      state.passed_over = {passed.at("empty_steps").get<std::uint64_t>(),
+                           passed.at("unwhitened_steps").get<std::uint64_t>(),
+                           passed.at("missing_logprobs").get<std::uint64_t>()};
+      state.pause = pause_from(object.at("pause"));
+    }
     return out;
   } catch (const json::exception& e) {
     return tl::unexpected(std::string(e.what()));

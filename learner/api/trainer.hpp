@@ -27,6 +27,9 @@ struct ActorTargets {
   std::vector<double> advantages;
   std::vector<double> old_logprobs;  ///< NaN: use the trainer's own, without gradient (ratio 1)
   std::vector<double> weights;       ///< a: loss = Σ a·L
+  /// 1 where the current weights sampled the token: kl_behaviour_sum takes only these. Older ones
+  /// differ by what was learned since. Empty: all count.
+  std::vector<std::uint8_t> current = {};
 };
 struct CriticTargets {
   std::vector<double> returns;
@@ -49,7 +52,7 @@ struct StepFigures {
   double grad_norm = 0;     ///< before clipping
   std::uint64_t tokens = 0;
   double entropy_sum = 0;
-  double kl_behaviour_sum = 0;  ///< k3 of logp − old at the tokens that have an old one
+  double kl_behaviour_sum = 0;  ///< k3 of logp − old at current tokens that have an old one
   std::uint64_t kl_tokens = 0;
   std::uint64_t clipped_low = 0;
   std::uint64_t clipped_high = 0;

@@ -32,6 +32,12 @@ int exit_code_of(const TrainerError& error) {
   return kind_of(error) == FailureKind::retry ? exit_code::kNotWritable : exit_code::kMissing;
 }
 
+int exit_code_of(const LogError& error) {
+  // One that is in use is free once the other learner has ended: a failure to try again after.
+  if (error.code == LogErrc::in_use) return exit_code::kFailed;
+  return error.code == LogErrc::disk_full ? exit_code::kNotWritable : exit_code::kMissing;
+}
+
 AdmissionRules rules_of(const LearnerConfig& config, const RunIdentity& identity,
                         std::uint32_t vocabulary) {
   AdmissionRules rules;
@@ -194,10 +200,7 @@ Task<int> run_learner(LearnerConfig config, TrainerFactory factory, asio::any_io
   auto store = TrajectoryStore::open(config.out / "learner",
                                      {strand, file_thread, *clock, metrics, config.verdict_key,
                                       rules_of(config, identity, (*trainer)->vocabulary())});
-  if (!store)
-    co_return complain(
-        store.error().code == LogErrc::disk_full ? exit_code::kNotWritable : exit_code::kMissing,
-        store.error().message);
+  if (!store) co_return complain(exit_code_of(store.error()), store.error().message);
   auto restored = restore(config, identity, trainer_thread, **trainer);
   if (!restored) co_return complain(exit_code_of(restored.error()), restored.error().message);
 

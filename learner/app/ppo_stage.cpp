@@ -23,6 +23,7 @@ struct PpoWork {
   std::vector<const Trajectory*> trajectories;  ///< those that take part
   std::vector<Sequence> sequences;
   std::uint64_t context = 0;
+  std::uint64_t version = 0;  ///< of the weights that the step starts from
   double actor_rate = 0;
   double critic_rate = 0;
 };
@@ -31,6 +32,7 @@ struct PpoDone {
   std::optional<double> explained_variance;
   StepFigures first_actor, last_actor, first_critic;
   bool skipped = false;
+  bool unwhitened = false;  ///< asked for, and too few tokens
   std::string skip_detail;
   double rescore_seconds = 0, critic_seconds = 0, actor_seconds = 0;
 };
@@ -47,8 +49,9 @@ PpoDone compute_step(Trainer& trainer, const PpoWork& work, const Learning& lear
   const bool has_critic = learning.advantage != AdvantageKind::group;
   auto values = has_critic ? trainer.values(work.sequences)
                            : std::vector<std::vector<double>>(work.sequences.size());
-  const auto targets = ppo_targets(work.trajectories, values, learning, work.context);
+  const auto targets = ppo_targets(work.trajectories, values, learning, work.context, work.version);
   done.explained_variance = targets.explained_variance;
+  done.unwhitened = learning.whiten && has_critic && !targets.whitened;
   done.rescore_seconds = since(began);
   for (std::uint32_t epoch = 0; epoch < learning.epochs; ++epoch) {
     began = std::chrono::steady_clock::now();
@@ -76,8 +79,8 @@ void fill_row(StepRow& row, const PpoDone& done, const BatchFigures& figures) {
     row.reward_mean = figures.reward_mean;
     row.length_mean = figures.length_mean;
     row.turns_mean = figures.turns_mean;
-    row.truncated_share = figures.truncated_share;
   }
+  row.truncated_share = figures.truncated_share;
   row.explained_variance = done.explained_variance;
   const auto& first = done.first_actor;
   const auto& last = done.last_actor;
@@ -98,6 +101,23 @@ void fill_row(StepRow& row, const PpoDone& done, const BatchFigures& figures) {
   }
 }
 
+BatchQuestion question_of(StageHost& host) {
+  const auto& learning = host.settings().learning;
+  return {.step = host.state().step,
+          .batch = learning.batch,
+          .group_size = learning.group_size,
+          .staleness = learning.staleness};
+}
+
+void count_passed_over(PassedOver& counts, const PpoWork& work, const PpoDone& done) {
+  if (work.sequences.empty()) ++counts.empty_steps;
+  if (done.unwhitened) ++counts.unwhitened_steps;
+  counts.missing_logprobs += done.first_actor.missing_logprobs;
+  if (done.unwhitened) log_warning("advantages not whitened", {{"count", counts.unwhitened_steps}});
+  if (done.first_actor.missing_logprobs > 0)
+    log_warning("sampled tokens without a log-probability", {{"count", counts.missing_logprobs}});
+}
+
 /// The batch of the next step: as an earlier life logged it, else chosen now and logged. Nothing:
 /// stopping.
 Task<std::optional<std::vector<std::string>>> next_batch(StageHost& host, StopSource& stop) {
@@ -108,7 +128,7 @@ Task<std::optional<std::vector<std::string>>> next_batch(StageHost& host, StopSo
     const auto& ledger = host.store().ledger();
     if (const auto* logged = ledger.logged_batch(state.slot, state.step)) co_return *logged;
     const auto ready = ledger.ready(state.slot, state.step);
-    BatchQuestion question{state.step, learning.batch, learning.group_size, learning.staleness, {}};
+    auto question = question_of(host);
     if (learning.staleness > 0)
       question.running_starts =
           presumed_running(ready, ledger.consumed_groups(state.slot, state.step),
@@ -133,8 +153,9 @@ std::string describe(const GuardEvent& event) {
   return std::string(to_string(event.signal)) + " at " + std::to_string(event.value);
 }
 
-/// What the guardrails saw, as conditions, metrics and, where they act, a pause.
-void watch(StageHost& host, const GuardInput& input) {
+/// What the guardrails saw, as conditions and metrics. Returns the one that acts, if any.
+std::optional<GuardEvent> watch(StageHost& host, const GuardInput& input) {
+  std::optional<GuardEvent> acted;
   const auto events = host.guard().observe(input);
   for (const auto& event : events) {
     const std::string name(to_string(event.signal));
@@ -147,21 +168,36 @@ void watch(StageHost& host, const GuardInput& input) {
         host.set_condition({name, false, "Cleared", describe(event)});
         break;
       case GuardEvent::Kind::action:
-        // A rollback pauses too: going back to a checkpoint inside a run is not built.
         host.metrics().guardrail_paused(event.signal);
         host.set_condition({name, true, "Acted", describe(event)});
-        host.pause(name, describe(event) +
-                             "; look at the last trajectories, then resume the run or stop it");
+        acted = event;
         break;
     }
   }
   host.metrics().guardrails(host.guard());
   if (const auto average = host.guard().state().reward_average)
     host.metrics().reward_average(*average);
+  return acted;
 }
 
-GuardInput guard_input(const StageHost&, const StepRow& row, const BatchFigures& figures,
-                       std::uint64_t lost, std::uint64_t taken) {
+/// A guardrail acted: the step is kept, and its weights reach nobody until the user resumes. A
+/// rollback does the same: going back to a checkpoint inside a run is not built.
+Task<bool> hold_back(StageHost& host, GuardEvent event, StopSource& stop) {
+  auto& state = host.state();
+  ++state.step;
+  state.unpublished = true;
+  host.set_dirty(false);
+  host.pause(std::string(to_string(event.signal)),
+             describe(event) + "; look at the last trajectories, then resume the run or stop it");
+  host.set_training(false);  // what runs may end meanwhile
+  if (!co_await host.checkpoint(false, stop)) co_return false;
+  if (!co_await host.running(stop)) co_return false;
+  host.set_training(true);
+  if (!co_await host.publish(state.step, stop)) co_return false;
+  co_return co_await host.checkpoint(false, stop);
+}
+
+GuardInput guard_input(const StepRow& row, const BatchFigures& figures, const Attempts& attempts) {
   GuardInput input;
   input.step = row.step;
   input.reward_mean = row.reward_mean;
@@ -169,12 +205,11 @@ GuardInput guard_input(const StageHost&, const StepRow& row, const BatchFigures&
   input.behaviour_k3 = row.kl_behaviour;
   input.explained_variance = row.explained_variance;
   input.skipped = row.skipped;
-  if (figures.trajectories > 0) {
-    input.truncated_share = figures.truncated_share;
-    input.repetition_share = figures.repetition_share;
-  }
-  if (lost + taken > 0)
-    input.infrastructure_share = static_cast<double>(lost) / static_cast<double>(lost + taken);
+  input.truncated_share = figures.truncated_share;
+  if (figures.trajectories > 0) input.repetition_share = figures.repetition_share;
+  if (attempts.made > 0)
+    input.infrastructure_share =
+        static_cast<double>(attempts.lost) / static_cast<double>(attempts.made);
   return input;
 }
 
@@ -205,14 +240,13 @@ Task<> load_batch(StageHost& host, std::vector<std::string> ids, LoadedBatch& ou
     out.work.trajectories.push_back(&out.trajectories[i]);
     out.work.sequences.push_back(sequence_of(out.trajectories[i]));
   }
-  out.figures = batch_figures(all);
+  out.figures = batch_figures(all, settings.learning);
+  out.work.version = state.weight_version;
   out.work.context = context_of(settings, state.slot.stage);
-  out.work.actor_rate =
-      state.rate_factor * warmup_constant(settings.learning.actor_learning_rate, state.step,
-                                          settings.learning.warmup_steps);
-  out.work.critic_rate =
-      state.rate_factor * warmup_constant(settings.learning.critic_learning_rate, state.step,
-                                          settings.learning.warmup_steps);
+  out.work.actor_rate = warmup_constant(settings.learning.actor_learning_rate, state.step,
+                                        settings.learning.warmup_steps);
+  out.work.critic_rate = warmup_constant(settings.learning.critic_learning_rate, state.step,
+                                         settings.learning.warmup_steps);
 }
 
 Task<bool> ppo_step(StageHost& host, std::vector<std::string> ids, StopSource& stop) {
@@ -230,6 +264,7 @@ Task<bool> ppo_step(StageHost& host, std::vector<std::string> ids, StopSource& s
     auto job = [&] { return compute_step(host.trainer(), batch.work, learning); };
     done = co_await host.compute(std::move(job));
   }
+  count_passed_over(state.passed_over, batch.work, done);
   if (done.skipped) log_warning("optimiser step skipped", {{"detail", done.skip_detail}});
   StepRow row;
   row.stage = to_string(state.slot.stage);
@@ -243,14 +278,13 @@ Task<bool> ppo_step(StageHost& host, std::vector<std::string> ids, StopSource& s
   host.metrics().phase("critic", done.critic_seconds);
   host.metrics().phase("actor", done.actor_seconds);
   if (batch.figures.trajectories > 0) state.reward_mean = batch.figures.reward_mean;
-  const auto lost = host.store().infrastructure();
-  const auto input = guard_input(host, row, batch.figures, lost - host.lost_seen(), learning.batch);
-  host.set_lost_seen(lost);
+  const auto attempts = host.store().ledger().attempts(state.slot, question_of(host));
+  const auto input = guard_input(row, batch.figures, attempts);
   if (!co_await host.row(row, stop)) co_return false;
+  if (const auto acted = watch(host, input)) co_return co_await hold_back(host, *acted, stop);
   if (!co_await host.publish(state.step + 1, stop)) co_return false;
   ++state.step;
   host.set_dirty(false);
-  watch(host, input);
   host.set_progress(slot_name(state.slot) + " step " + std::to_string(state.step) + " reward " +
                     std::to_string(batch.figures.reward_mean));
   if (state.step % learning.checkpoint_every_steps == 0)

@@ -86,6 +86,7 @@ CriticSet critic_set(const std::vector<Trajectory>& all, const CriticStage& stag
 struct PassStart {
   std::vector<std::vector<double>> returns;
   std::optional<double> explained;
+  std::optional<double> monte_carlo;  ///< the same, of the Monte-Carlo return
 };
 
 PassStart begin_pass(Trainer& trainer, const CriticSet& set, const Settings& settings) {
@@ -95,6 +96,10 @@ PassStart begin_pass(Trainer& trainer, const CriticSet& set, const Settings& set
                                  settings.stages.agentic.context_tokens);
   start.explained =
       explained_variance_of(picked(start.returns, set.held_out), picked(values, set.held_out));
+  const auto whole = monte_carlo_returns(set.trajectories, settings.learning,
+                                         settings.stages.agentic.context_tokens);
+  start.monte_carlo =
+      explained_variance_of(picked(whole, set.held_out), picked(values, set.held_out));
   return start;
 }
 
@@ -129,7 +134,10 @@ Task<PassEnd> critic_pass(StageHost& host, const CriticSet& set, std::uint64_t p
   const auto steps = steps_for(set.training.size(), stage.trajectories_per_step);
   auto start_job = [&] { return begin_pass(host.trainer(), set, settings); };
   const auto start = co_await host.compute(std::move(start_job));
-  if (pass > 0) state.critic_history.push_back(start.explained.value_or(0.0));
+  if (pass > 0) {
+    state.critic_history.push_back(start.explained.value_or(0.0));
+    state.critic_monte_carlo = start.monte_carlo;
+  }
   if (pass >= stage.max_passes || (stage.hold_out && enough(state.critic_history))) {
     co_return PassEnd::enough;
   }
@@ -243,12 +251,16 @@ Task<bool> run_critic(StageHost& host, StopSource& stop) {
   }
   host.set_training(false);
   const double explained = state.critic_history.empty() ? 0.0 : state.critic_history.back();
-  log_info("critic pretraining done", {{"explained_variance", explained}});
-  if (settings.learning.critic_unfit_guard && explained <= 0) {
-    host.set_condition({"CriticUnfit", true, "NothingExplained",
-                        "explained variance " + std::to_string(explained)});
-    host.pause("CriticUnfit", "the critic explains nothing of the returns (explained variance " +
-                                  std::to_string(explained) + "); resume to go on all the same");
+  const auto whole = state.critic_monte_carlo;
+  log_info("critic pretraining done",
+           {{"explained_variance", explained},
+            {"explained_variance_monte_carlo", whole ? std::to_string(*whole) : "not measurable"}});
+  if (settings.learning.critic_unfit_guard && whole && *whole <= 0) {
+    const auto text = "explained variance of the Monte-Carlo return " + std::to_string(*whole);
+    host.set_condition({"CriticUnfit", true, "NothingExplained", text});
+    host.pause("CriticUnfit", "the critic explains nothing of what the trajectories earned (" +
+                                  text + ", of its own targets " + std::to_string(explained) +
+                                  "); resume to go on all the same");
     if (!co_await host.running(stop)) co_return false;
   }
   co_return true;

@@ -7,7 +7,7 @@
 #include "common/base/exit_code.hpp"
 #include "common/base/json_text.hpp"
 #include "common/view/trajectory_json.hpp"
-#include "learner/adapters/segmented_log.hpp"
+#include "learner/adapters/log_index.hpp"
 #include "policy/tokenizer/tokenizer.hpp"
 
 namespace swage::learner {
@@ -42,15 +42,15 @@ int print_log(const std::filesystem::path& out, const std::string& rollout,
   const auto directory = out / "learner" / "log";
   if (!std::filesystem::is_directory(directory))
     return failed(directory.string() + " does not exist: name a run's directory");
-  const auto log = SegmentedLog::open(directory);
-  if (!log) return failed(log.error().message);
+  const auto index = index_log(directory);
+  if (!index) return failed(index.error().message);
   const auto words = policy::Tokenizer::load(tokenizer);
   if (!words) return failed(words.error().message);
   const auto decode = [&](std::span<const std::uint32_t> ids) { return words->decode(ids); };
   auto lines = nlohmann::json::array();
-  for (const auto& frame : (*log)->frames()) {
+  for (const auto& frame : index->frames) {
     if (frame.type != FrameType::trajectory) continue;
-    const auto record = (*log)->read(frame.seq);
+    const auto record = read_record(*index, frame.seq);
     if (!record) return failed(record.error().message);
     v1::Trajectory trajectory;
     if (!trajectory.ParseFromString(record->payload))

@@ -10,6 +10,7 @@ namespace swage::learner {
 namespace {
 
 constexpr std::chrono::seconds kPublishPatience{15};
+constexpr const char* kDiskFull = "DiskFull";
 
 double seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
 
@@ -20,6 +21,7 @@ TrainerError to_trainer_error(const LogError& error) {
     case LogErrc::disk_full:
       return {TrainerError::Code::disk_full, error.message};
     case LogErrc::io:
+    case LogErrc::in_use:
       return {TrainerError::Code::io, error.message};
     case LogErrc::damaged:
     case LogErrc::lost_sync:
@@ -34,7 +36,19 @@ StageHost::StageHost(Parts parts, RunState state)
       guard_(
           {parts_.settings.learning.critic_unfit_guard, parts_.settings.learning.low_entropy_alert},
           state_.guard),
-      resumed_(parts_.strand) {}
+      resumed_(parts_.strand),
+      pause_(state_.pause) {
+  for (std::size_t i = 0; i < kSignals; ++i) {
+    const std::string name(to_string(static_cast<Signal>(i)));
+    if (pause_ && pause_->reason == name) {
+      conditions_[name] = {name, true, "Acted", pause_->message};
+    } else if (guard_.alerting(static_cast<Signal>(i))) {
+      conditions_[name] = {name, true, "Alert", "since before the learner was started again"};
+    }
+  }
+  parts_.metrics.guardrails(guard_);
+  if (pause_) log_warning("still paused", {{"reason", pause_->reason}, {"pause_id", pause_->id}});
+}
 
 Task<bool> StageHost::running(StopSource& stop) {
   while (pause_ && !stop.stopping()) co_await resumed_.wait(stop);
@@ -61,17 +75,26 @@ Task<bool> StageHost::durable(std::string what, Write write, StopSource& stop) {
   while (true) {
     const auto wrote = co_await write();
     if (wrote) {
-      set_condition({"DiskFull", false, "SpaceAvailable", ""});
+      set_condition({kDiskFull, false, "SpaceAvailable", ""});
       co_return true;
     }
     if (stop.stopping()) co_return false;
     if (wrote.error().code != TrainerError::Code::disk_full)
       throw std::runtime_error(what + ": " + wrote.error().message);
-    set_condition({"DiskFull", true, "NoSpace", wrote.error().message});
-    pause("DiskFull", "no space left for " + what + ": " + wrote.error().message +
-                          ". Free some space, then resume the run.");
+    set_condition({kDiskFull, true, "NoSpace", wrote.error().message});
+    const auto around = pause_;  // what a guardrail waits for is not ended by some free space
+    pause(kDiskFull, "no space left for " + what + ": " + wrote.error().message +
+                         ". Free some space, then resume the run.");
     if (!co_await running(stop)) co_return false;
+    pause_ = around;
   }
+}
+
+void StageHost::enter_stage() {
+  guard_.enter_stage();
+  for (std::size_t i = 0; i < kSignals; ++i)
+    set_condition({std::string(to_string(static_cast<Signal>(i))), false, "StageEnded", ""});
+  parts_.metrics.guardrails(guard_);
 }
 
 Task<bool> StageHost::publish(std::uint64_t step, StopSource& stop) {
@@ -82,11 +105,17 @@ Task<bool> StageHost::publish(std::uint64_t step, StopSource& stop) {
   VersionRecord frame{version, state_.slot, step};
   if (!co_await record(frame, stop)) co_return false;
   co_await send(std::move(snapshot), version, step, kPublishPatience, stop);
+  state_.unpublished = false;
   parts_.metrics.phase("publish", seconds(parts_.clock.now() - began));
   co_return true;
 }
 
 Task<bool> StageHost::publish_restored(StopSource& stop) {
+  if (state_.unpublished) {
+    if (!co_await running(stop)) co_return false;
+    if (!co_await publish(state_.step, stop)) co_return false;
+    co_return co_await checkpoint(false, stop);
+  }
   const auto newest = parts_.store.ledger().newest_version();
   auto version = state_.weight_version;
   if (version == 0 || version != newest) {
@@ -116,6 +145,7 @@ Task<> StageHost::send(std::shared_ptr<const WeightSnapshot> snapshot, std::uint
 Task<bool> StageHost::checkpoint(bool boundary, StopSource& stop) {
   const auto began = parts_.clock.now();
   state_.guard = guard_.state();
+  state_.pause = pause_ && pause_->reason != kDiskFull ? pause_ : std::nullopt;
   state_.csv_bytes = parts_.csv.length();
   state_.log_next = parts_.store.next_seq();
   const bool healthy = !guard_.any_alert();
@@ -222,8 +252,8 @@ Status StageHost::status() const {
   s.next_group = ledger.next_group(slot);
   s.pause = pause_;
   for (const auto& [type, condition] : conditions_) s.conditions.push_back(condition);
-  if (parts_.store.disk_full() && !conditions_.contains("DiskFull"))
-    s.conditions.push_back({"DiskFull", true, "NoSpace", "trajectories cannot be logged"});
+  if (parts_.store.disk_full() && !conditions_.contains(kDiskFull))
+    s.conditions.push_back({kDiskFull, true, "NoSpace", "trajectories cannot be logged"});
   s.cancel_groups = cancel_groups_;
   s.training = training_;
   s.reward_mean = state_.reward_mean;

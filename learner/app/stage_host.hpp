@@ -61,6 +61,7 @@ class StageHost {
 
   /// Waits while the run is paused. False: stopping.
   Task<bool> running(StopSource& stop);
+  /// A checkpoint that is written meanwhile holds the pause, and the next start begins with it.
   void pause(const std::string& reason, const std::string& message);
   /// Ends the pause of this id; another id is ignored.
   void resume(const std::string& pause_id);
@@ -73,18 +74,17 @@ class StageHost {
   template <class Record>
   Task<bool> record(Record frame, StopSource& stop);
 
+  /// What watches a stage begins afresh; the conditions of the last one end.
+  void enter_stage();
+
   /// Snapshot, version frame, then to the policy servers, whom a stop does not wait for. step:
   /// optimiser steps done in the stage. False: the disk was full until the stop.
   Task<bool> publish(std::uint64_t step, StopSource& stop);
   /// After a start: the checkpoint's weights under their version if that is the newest there is,
-  /// else under a new one.
+  /// else under a new one. Weights that a guardrail held back wait for the resume.
   Task<bool> publish_restored(StopSource& stop);
   Task<bool> checkpoint(bool boundary, StopSource& stop);
   Task<bool> row(StepRow row, StopSource& stop);
-
-  /// How many attempts lost to infrastructure earlier steps have seen.
-  std::uint64_t lost_seen() const { return lost_seen_; }
-  void set_lost_seen(std::uint64_t count) { lost_seen_ = count; }
 
   /// While on, weights and state do not belong together: no checkpoint may be written.
   void set_dirty(bool on) { dirty_ = on; }
@@ -117,7 +117,6 @@ class StageHost {
   std::uint64_t steps_total_ = 0;
   bool training_ = false;
   bool dirty_ = false;
-  std::uint64_t lost_seen_ = 0;
   std::string progress_;
 };
 

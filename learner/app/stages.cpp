@@ -81,8 +81,10 @@ Task<bool> enter(StageHost& host, const std::vector<StageSlot>& plan, std::size_
   auto& state = host.state();
   state.slot = plan[index];
   state.step = 0;
+  state.critic_history.clear();
+  state.critic_monte_carlo.reset();
   ++state.serial;
-  host.guard().enter_stage();
+  host.enter_stage();
   host.set_target(0, 0);
   host.set_progress("");
   log_info("stage begins", {{"stage", slot_name(state.slot)}});

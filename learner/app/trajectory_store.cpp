@@ -87,6 +87,7 @@ Result<void, LogError> TrajectoryStore::replay() {
       return tl::unexpected(LogError{LogErrc::damaged, "frame " + std::to_string(frame.seq) +
                                                            " in " + (directory_ / "log").string() +
                                                            " is not what its type says"});
+    next_seq_ = frame.seq + 1;
   }
   return {};
 }
@@ -142,10 +143,9 @@ Task<v1::SubmitAnswer> TrajectoryStore::take(v1::Trajectory message, Trajectory 
     co_return answer(message, v1::SUBMIT_CODE_RETRY, full ? "disk_full" : "shutting_down",
                      seq.error().message);
   }
-  auto entry = ledger_entry(trajectory, admitted_use(trajectory), *seq);
-  if (entry.infrastructure) ++infrastructure_;
   parts_.metrics.submitted("accepted");
-  ledger_.add(std::move(entry));
+  ledger_.add(ledger_entry(trajectory, admitted_use(trajectory), *seq));
+  next_seq_ = *seq + 1;
   changed_.notify();
   co_return answer(message, v1::SUBMIT_CODE_ACCEPTED);
 }
@@ -201,6 +201,7 @@ Task<Result<void, LogError>> TrajectoryStore::record(VersionRecord record) {
   const auto seq = co_await append(FrameType::version, to_payload(record));
   if (!seq) co_return tl::unexpected(seq.error());
   ledger_.add(record);
+  next_seq_ = *seq + 1;
   co_return Result<void, LogError>{};
 }
 
@@ -208,13 +209,7 @@ Task<Result<void, LogError>> TrajectoryStore::record(BatchRecord record) {
   const auto seq = co_await append(FrameType::batch, to_payload(record));
   if (!seq) co_return tl::unexpected(seq.error());
   ledger_.add(record);
-  co_return Result<void, LogError>{};
-}
-
-Task<Result<void, LogError>> TrajectoryStore::record(AbandonRecord record) {
-  const auto seq = co_await append(FrameType::abandon, to_payload(record));
-  if (!seq) co_return tl::unexpected(seq.error());
-  ledger_.add(record);
+  next_seq_ = *seq + 1;
   co_return Result<void, LogError>{};
 }
 

@@ -48,18 +48,17 @@ class TrajectoryStore {
   /// Append a frame, then take it into the ledger.
   Task<Result<void, LogError>> record(VersionRecord record);
   Task<Result<void, LogError>> record(BatchRecord record);
-  Task<Result<void, LogError>> record(AbandonRecord record);
 
   const Ledger& ledger() const { return ledger_; }
-  std::uint64_t next_seq() const { return log_->next_seq(); }
+  /// Number of the first frame that the ledger has not taken: the log, on its own thread, may be
+  /// ahead of it.
+  std::uint64_t next_seq() const { return next_seq_; }
   Event& changed() { return changed_; }  ///< the ledger or disk_full() changed
 
   std::uint64_t duplicates() const { return duplicates_; }
   std::uint64_t rejected() const { return rejected_; }
   /// The last append found no space.
   bool disk_full() const { return disk_full_; }
-  /// Attempts lost to infrastructure and trajectories accepted, since the process began.
-  std::uint64_t infrastructure() const { return infrastructure_; }
 
  private:
   TrajectoryStore(std::filesystem::path directory, Parts parts, std::unique_ptr<SegmentedLog> log);
@@ -74,11 +73,11 @@ class TrajectoryStore {
   GroupCommit commit_;
   Event changed_;
   Ledger ledger_;
+  std::uint64_t next_seq_ = 1;
   std::set<std::string> in_flight_;
   bool disk_full_ = false;
   std::uint64_t duplicates_ = 0;
   std::uint64_t rejected_ = 0;
-  std::uint64_t infrastructure_ = 0;
 };
 
 }  // namespace swage::learner

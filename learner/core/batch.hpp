@@ -22,6 +22,7 @@ struct BatchQuestion {
   std::uint32_t group_size = 1;
   std::uint32_t staleness = 0;                     ///< eta
   std::vector<std::uint64_t> running_starts = {};  ///< of rollouts that are not accepted yet
+  std::vector<std::uint64_t> cancelled = {};       ///< groups that the learner has given up
 };
 
 /// The next batch: the B oldest-started complete groups' trajectories, oldest group first, members

@@ -59,8 +59,15 @@ struct AbandonRecord {
   std::vector<std::uint64_t> versions;
 };
 
+/// What was tried for a step's batch.
+struct Attempts {
+  std::uint64_t made = 0;
+  std::uint64_t lost = 0;  ///< of them, to infrastructure or to a rejection: run again, or given up
+};
+
 /// What the log says, in memory: who is in it, which versions were published, which trajectories
-/// each step consumed. Fed with the frames in order. Pure.
+/// each step consumed. Fed with the frames in order; what is asked often is kept up to date by each
+/// frame, and costs no walk through the whole log. Pure.
 class Ledger {
  public:
   bool has(const std::string& rollout_id) const { return by_id_.contains(rollout_id); }
@@ -94,6 +101,12 @@ class Ledger {
   std::vector<ReadyTrajectory> ready(const StageSlot& slot, std::uint64_t step) const;
   /// Groups consumed by steps before `step`.
   std::vector<std::uint64_t> consumed_groups(const StageSlot& slot, std::uint64_t step) const;
+  /// What the batch that was logged for `question.step` cost: an accepted attempt k means that
+  /// k − 1 were lost before it. A group that was given up counts with the first batch after its
+  /// end: its accepted members in the same way, and the attempts of the member that failed. Given
+  /// up is, by its last record, a group of which one attempt in a row too many was lost; with
+  /// staleness 0 also, for workers may vanish without a record, one that a batch passed over.
+  Attempts attempts(const StageSlot& slot, const BatchQuestion& question) const;
   /// Optimiser step of `slot` at which a trajectory started: that of its lowest version, 0 if that
   /// was published before the stage began.
   std::uint64_t start_step(const LedgerEntry& entry, const StageSlot& slot) const;
@@ -101,12 +114,26 @@ class Ledger {
  private:
   using SlotKey = std::pair<Stage, std::uint32_t>;
   static SlotKey key(const StageSlot& slot) { return {slot.stage, slot.round}; }
-  std::set<std::string> consumed_before(const StageSlot& slot, std::uint64_t step) const;
+  struct Group {
+    std::vector<std::size_t> accepted;            ///< indices
+    std::map<std::uint32_t, std::uint32_t> lost;  ///< member: highest attempt with a record
+    std::optional<std::uint64_t> consumed;        ///< by this step
+    std::optional<std::uint64_t> given_up;        ///< counts with the batch of this step
+  };
+  struct Slot {
+    std::vector<std::size_t> accepted;  ///< indices, in the order of the log
+    std::set<std::size_t> open;         ///< of them: for training, and in no logged batch
+    std::map<std::uint64_t, Group> groups;
+    std::set<std::uint64_t> failed;  ///< groups given up since the last batch
+    std::map<std::uint64_t, std::vector<std::string>> batches;
+  };
+  const Slot* slot_at(const StageSlot& slot) const;
+  void unlog(Slot& slot, std::uint64_t step);
+  static Attempts attempts_of(const Group& group, const std::vector<LedgerEntry>& entries);
 
   std::vector<LedgerEntry> entries_;
   std::unordered_map<std::string, std::size_t> by_id_;
-  std::map<SlotKey, std::vector<std::size_t>> by_slot_;
-  std::map<SlotKey, std::map<std::uint64_t, std::vector<std::string>>> batches_;
+  std::map<SlotKey, Slot> slots_;
   PublishedVersions versions_;
   std::map<std::uint64_t, VersionRecord> version_records_;
 };

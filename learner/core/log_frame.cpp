@@ -88,6 +88,24 @@ SegmentScan scan_segment(std::string_view bytes, std::uint64_t first) {
   return scan;
 }
 
+bool is_torn_end(const SegmentScan& scan, std::uint64_t first,
+                 std::optional<std::uint64_t> synced) {
+  if (!synced) return !scan.frames_beyond;
+  return first + scan.frames.size() > *synced;
+}
+
+std::string synced_mark(std::uint64_t frames) {
+  std::string out;
+  put(out, frames, 8);
+  put(out, crc32c(out), 4);
+  return out;
+}
+
+std::optional<std::uint64_t> synced_mark(std::string_view bytes) {
+  if (bytes.size() != 12 || crc32c(bytes.substr(0, 8)) != get(bytes, 8, 4)) return std::nullopt;
+  return get(bytes, 0, 8);
+}
+
 std::string segment_name(std::uint64_t first) {
   const std::string digits = std::to_string(first);
   return std::string(kPrefix) + std::string(kDigits - digits.size(), '0') + digits;

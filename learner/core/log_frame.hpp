@@ -41,12 +41,24 @@ struct SegmentScan {
   std::vector<FramePlace> frames;  ///< whole ones, in order, seq rising by one from `first`
   std::uint64_t good = 0;          ///< bytes up to the end of the last whole frame
   bool broken = false;             ///< something other than whole frames follows
-  /// A whole frame with a later seq lies beyond the break: no crash of a writer looks like that.
+  /// A whole frame with a later seq lies beyond the break: no killed writer leaves that.
   bool frames_beyond = false;
 };
 
 /// Reads a segment whose first frame must have sequence number `first`.
 SegmentScan scan_segment(std::string_view bytes, std::uint64_t first);
+
+/// Whether what follows the whole frames of the last segment may be cut: a crash in the middle of
+/// an append left it, and nobody was told of it. first: number of the segment's first frame.
+/// synced: how many frames of the log were synced for certain. With it a torn end begins behind
+/// them, whatever it looks like: after a power failure the pages of one write may lie there in any
+/// choice. Without it (a log of before the mark) only an end without a whole frame is one.
+bool is_torn_end(const SegmentScan& scan, std::uint64_t first, std::optional<std::uint64_t> synced);
+
+/// How many frames of a log are synced, as 12 bytes: u64 count, u32 CRC-32C of it, little endian.
+/// And back: nothing for what was not written by it.
+std::string synced_mark(std::uint64_t frames);
+std::optional<std::uint64_t> synced_mark(std::string_view bytes);
 
 /// `seg-00000000000000000001`, and the number back; nothing for another name.
 std::string segment_name(std::uint64_t first);

@@ -32,6 +32,16 @@ Episode episode_of(const Trajectory& t, const std::vector<double>& values, const
   return e;
 }
 
+/// 1 at the policy tokens that these weights sampled.
+std::vector<std::uint8_t> sampled_by(const Trajectory& t, std::uint64_t version) {
+  std::vector<std::uint8_t> out;
+  for (const auto position : policy_positions(t))
+    out.push_back(std::any_of(t.spans.begin(), t.spans.end(), [&](const VersionSpan& span) {
+      return span.version == version && span.begin <= position && position < span.end;
+    }));
+  return out;
+}
+
 std::vector<double> joined(std::span<const std::vector<double>> parts) {
   std::vector<double> out;
   for (const auto& part : parts) out.insert(out.end(), part.begin(), part.end());
@@ -51,29 +61,32 @@ Sequence sequence_of(const Trajectory& trajectory) {
   return {trajectory.rollout_id, trajectory.ids, policy_positions(trajectory)};
 }
 
-BatchFigures batch_figures(std::span<const Trajectory* const> batch) {
+BatchFigures batch_figures(std::span<const Trajectory* const> batch, const Learning& learning) {
   BatchFigures f;
   std::vector<double> rewards;
   double turns = 0;
   double truncated = 0;
   double repeating = 0;
+  double sampled = 0;
   for (const auto* t : batch) {
     const auto n = policy_positions(*t).size();
     if (n == 0) continue;
+    ++sampled;
+    truncated += t->truncated ? 1 : 0;
+    if (t->truncated && learning.overlong == Overlong::mask) continue;
     ++f.trajectories;
     f.tokens += t->ids.size();
     f.policy_tokens += n;
     rewards.push_back(total_reward(*t));
     turns += static_cast<double>(t->turns.size());
-    truncated += t->truncated ? 1 : 0;
     repeating += has_redundant_loop(t->turns) || has_repeated_window(*t) ? 1 : 0;
   }
+  if (sampled > 0) f.truncated_share = truncated / sampled;
   if (f.trajectories == 0) return f;
   const double count = static_cast<double>(f.trajectories);
   for (const double r : rewards) f.reward_mean += r / count;
   f.length_mean = static_cast<double>(f.tokens) / count;
   f.turns_mean = turns / count;
-  f.truncated_share = truncated / count;
   f.repetition_share = repeating / count;
   f.rewards_mostly_equal = most_equal(rewards);
   return f;
@@ -87,7 +100,7 @@ bool takes_part(const Trajectory& trajectory, Use use, const Learning& learning)
 
 PpoTargets ppo_targets(std::span<const Trajectory* const> trajectories,
                        std::span<const std::vector<double>> values, const Learning& learning,
-                       std::uint64_t context) {
+                       std::uint64_t context, std::uint64_t version) {
   check(trajectories.size() == values.size(), "values for each trajectory");
   std::vector<Episode> episodes;
   std::vector<double> rewards;
@@ -115,6 +128,7 @@ PpoTargets ppo_targets(std::span<const Trajectory* const> trajectories,
     actor.weights.assign(n, weights[i]);
     for (const auto position : policy_positions(t))
       actor.old_logprobs.push_back(static_cast<double>(t.behaviour_logprobs[position]));
+    if (version != 0) actor.current = sampled_by(t, version);
     out.actor.push_back(std::move(actor));
     if (!has_critic) continue;
     CriticTargets critic{std::move(estimates[i].returns), values[i], {}};
@@ -134,6 +148,18 @@ std::vector<std::vector<double>> critic_returns(std::span<const Trajectory* cons
     const auto rewards = token_rewards(*trajectories[i], learning, context);
     auto returns = generalised_advantages(rewards, values[i], 0.0, 1.0, learning.lambda_value);
     for (std::size_t k = 0; k < returns.size(); ++k) returns[k] += values[i][k];
+    out.push_back(std::move(returns));
+  }
+  return out;
+}
+
+std::vector<std::vector<double>> monte_carlo_returns(
+    std::span<const Trajectory* const> trajectories, const Learning& learning,
+    std::uint64_t context) {
+  std::vector<std::vector<double>> out;
+  for (const auto* t : trajectories) {
+    auto returns = token_rewards(*t, learning, context);
+    for (std::size_t k = returns.size(); k-- > 1;) returns[k - 1] += returns[k];
     out.push_back(std::move(returns));
   }
   return out;

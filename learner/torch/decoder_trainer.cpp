@@ -164,7 +164,8 @@ class DecoderTrainer final : public Trainer {
       const auto loss = policy_loss(logp, old, advantages, options_.clip);
       if (!accumulate(batch, loss.loss, weights, sequences, figures))
         return skipped(actor_optimiser_, figures);
-      add_figures(loss, entropy, figures);
+      const auto current = gathered(batch, [&](auto i) { return current_of(targets[i]); });
+      add_figures(loss, entropy, current != 0, figures);
     }
     return finished(actor_optimiser_, learning_rate, figures);
   }
@@ -244,13 +245,20 @@ class DecoderTrainer final : public Trainer {
     return true;
   }
 
+  static std::vector<std::uint8_t> current_of(const ActorTargets& targets) {
+    return targets.current.empty() ? std::vector<std::uint8_t>(targets.weights.size(), 1)
+                                   : targets.current;
+  }
+
   static void add_figures(const PolicyLoss& loss, const torch::Tensor& entropy,
-                          StepFigures& figures) {
-    const auto sums =
-        torch::stack({entropy.sum(), loss.k3.sum(), loss.ratio.sum(), loss.ratio.square().sum(),
-                      loss.clipped_low.sum(), loss.clipped_high.sum(), loss.missing.sum()})
-            .to(torch::kDouble)
-            .contiguous();
+                          const torch::Tensor& current, StepFigures& figures) {
+    const auto measured = current & ~loss.missing;
+    const auto k3 = torch::where(measured, loss.k3, torch::zeros_like(loss.k3));
+    const auto sums = torch::stack({entropy.sum(), k3.sum(), loss.ratio.sum(),
+                                    loss.ratio.square().sum(), loss.clipped_low.sum(),
+                                    loss.clipped_high.sum(), loss.missing.sum(), measured.sum()})
+                          .to(torch::kDouble)
+                          .contiguous();
     const double* at = sums.data_ptr<double>();
     figures.entropy_sum += at[0];
     figures.kl_behaviour_sum += at[1];
@@ -258,9 +266,8 @@ class DecoderTrainer final : public Trainer {
     figures.ratio_square_sum += at[3];
     figures.clipped_low += static_cast<std::uint64_t>(at[4]);
     figures.clipped_high += static_cast<std::uint64_t>(at[5]);
-    const auto missing = static_cast<std::uint64_t>(at[6]);
-    figures.missing_logprobs += missing;
-    figures.kl_tokens += static_cast<std::uint64_t>(entropy.size(0)) - missing;
+    figures.missing_logprobs += static_cast<std::uint64_t>(at[6]);
+    figures.kl_tokens += static_cast<std::uint64_t>(at[7]);
   }
 
   static StepFigures skipped(AdamW& optimiser, StepFigures figures) {

@@ -109,10 +109,13 @@ RunState full_state() {
   s.serial = 7;
   s.step = 3;
   s.weight_version = 12;
-  s.rate_factor = 0.5;
+  s.unpublished = true;
+  s.pause = Pause{"agentic-3-1", "RewardCollapse", "look at it"};
   s.reward_mean = 1.25;
   s.reward_final = -0.1;
   s.critic_history = {0.1, 0.30000000000000004};
+  s.critic_monte_carlo = -0.25;
+  s.passed_over = {1, 2, 3};
   s.guard.signals[2] = {true, 3, {1, 0, 1}};
   s.guard.best_average = 2.5;
   s.guard.first_entropies = {1, 2};
@@ -130,17 +133,35 @@ TEST(RunState, SurvivesItsText) {
   EXPECT_EQ(to_text(saved->state, saved->identity), text);
   EXPECT_EQ(saved->state.slot, full_state().slot);
   EXPECT_FALSE(saved->state.reward_after_rft);
+  EXPECT_TRUE(saved->state.unpublished);
+  EXPECT_EQ(saved->state.critic_monte_carlo, -0.25);
+  ASSERT_TRUE(saved->state.pause);
+  EXPECT_EQ(saved->state.pause->id, "agentic-3-1");
+  EXPECT_EQ(saved->state.pause->reason, "RewardCollapse");
   EXPECT_EQ(saved->state.critic_history, full_state().critic_history);
 }
 
 TEST(RunState, RefusesANewerSchemaAndAMissingFieldByName) {
   auto object = nlohmann::json::parse(to_text(full_state(), {"uid", "config", "tokenizer"}));
+  object["schema_version"] = 3;
+  EXPECT_THAT(saved_state_from(object.dump()).error(), HasSubstr("schema_version is 3"));
   object["schema_version"] = 2;
-  EXPECT_THAT(saved_state_from(object.dump()).error(), HasSubstr("schema_version is 2"));
-  object["schema_version"] = 1;
   object.erase("serial");
   EXPECT_THAT(saved_state_from(object.dump()).error(), HasSubstr("serial"));
   EXPECT_FALSE(saved_state_from("not json"));
+}
+
+TEST(RunState, OfTheSchemaBeforeIsReadAsARunThatWaitsForNothing) {
+  auto object = nlohmann::json::parse(to_text(full_state(), {"uid", "config", "tokenizer"}));
+  object["schema_version"] = 1;
+  for (const char* field : {"unpublished", "pause", "critic_monte_carlo", "passed_over"})
+    object.erase(field);
+  object["rate_factor"] = 0.5;
+  const auto saved = saved_state_from(object.dump());
+  ASSERT_TRUE(saved) << saved.error();
+  EXPECT_EQ(saved->state.step, 3U);
+  EXPECT_FALSE(saved->state.pause);
+  EXPECT_FALSE(saved->state.unpublished);
 }
 
 TEST(LogRecords, SurviveTheirPayload) {

@@ -79,12 +79,81 @@ TEST(Ledger, ARollbackTakesBackVersionsAndLaterBatches) {
   ledger.add(entry(2, "b", 0, 2));
   ledger.add(BatchRecord{kAgentic, 0, {"x"}});
   ledger.add(BatchRecord{kAgentic, 1, {"a"}});
+  EXPECT_THAT(ledger.ready(kAgentic, 2), SizeIs(1));
   ledger.add(AbandonRecord{kAgentic, 1, {2}});
   EXPECT_NE(ledger.logged_batch(kAgentic, 0), nullptr);
   EXPECT_EQ(ledger.logged_batch(kAgentic, 1), nullptr);
   const auto ready = ledger.ready(kAgentic, 1);
   ASSERT_THAT(ready, SizeIs(1));  // b is of an abandoned version
   EXPECT_EQ(ready[0].rollout_id, "a");
+}
+
+LedgerEntry member(std::uint64_t group, std::uint32_t index, std::uint32_t attempt,
+                   bool lost = false) {
+  auto e = entry(1, std::to_string(group) + "-" + std::to_string(index), group);
+  e.member = index;
+  e.attempt = attempt;
+  e.infrastructure = lost;
+  return e;
+}
+
+Attempts attempts(const Ledger& ledger, std::uint64_t step, std::uint32_t staleness,
+                  std::vector<std::uint64_t> cancelled = {}) {
+  return ledger.attempts(kAgentic, {.step = step,
+                                    .batch = 4,
+                                    .group_size = 2,
+                                    .staleness = staleness,
+                                    .cancelled = std::move(cancelled)});
+}
+
+TEST(Ledger, AnAcceptedAttemptKMeansThatKMinusOneWereLost) {
+  Ledger ledger;
+  ledger.add(member(0, 0, 1));
+  ledger.add(member(0, 1, 3));
+  ledger.add(member(1, 0, 1, true));  // its record came, and then the second attempt
+  ledger.add(member(1, 0, 2));
+  ledger.add(member(1, 1, 1));
+  ledger.add(BatchRecord{kAgentic, 0, {"0-0", "0-1", "1-0", "1-1"}});
+  const auto sum = attempts(ledger, 0, 1);
+  EXPECT_EQ(sum.made, 1U + 3 + 2 + 1);
+  EXPECT_EQ(sum.lost, 0U + 2 + 1 + 0);
+  EXPECT_EQ(attempts(ledger, 1, 1).made, 0U);  // nothing was logged for it
+}
+
+TEST(Ledger, AGroupGivenUpCountsOnceWithTheNextBatch) {
+  for (const std::uint32_t staleness : {0U, 1U}) {
+    Ledger ledger;
+    ledger.add(member(0, 0, 1));
+    ledger.add(member(0, 1, 1));
+    ledger.add(member(1, 0, 2));  // accepted, and never trained on
+    ledger.add(member(1, 1, 2, true));
+    ledger.add(member(1, 1, 3, true));
+    ledger.add(member(2, 0, 1));
+    ledger.add(member(2, 1, 1));
+    ledger.add(BatchRecord{kAgentic, 0, {"0-0", "0-1", "2-0", "2-1"}});
+    const auto sum = attempts(ledger, 0, staleness);
+    EXPECT_EQ(sum.made, 4U + 2 + 3) << staleness;
+    EXPECT_EQ(sum.lost, 0U + 1 + 3) << staleness;
+    for (const std::uint64_t group : {3U, 4U})
+      for (const std::uint32_t index : {0U, 1U}) ledger.add(member(group, index, 1));
+    ledger.add(BatchRecord{kAgentic, 1, {"3-0", "3-1", "4-0", "4-1"}});
+    EXPECT_EQ(attempts(ledger, 1, staleness).made, 4U) << staleness;
+    EXPECT_EQ(attempts(ledger, 1, staleness).lost, 0U) << staleness;
+  }
+}
+
+TEST(Ledger, WithoutARecordAGroupThatTheBatchPassedOverWasGivenUpUnlessOthersMayStillRun) {
+  Ledger ledger;
+  ledger.add(member(0, 0, 1));
+  ledger.add(member(0, 1, 1));
+  ledger.add(member(1, 0, 1));  // its other member went with its workers, three times
+  ledger.add(member(3, 0, 1));  // and nothing at all was heard of group 2
+  ledger.add(member(3, 1, 1));
+  ledger.add(BatchRecord{kAgentic, 0, {"0-0", "0-1", "3-0", "3-1"}});
+  EXPECT_EQ(attempts(ledger, 0, 0).made, 4U + 1 + 3 + 3);
+  EXPECT_EQ(attempts(ledger, 0, 0).lost, 3U + 3);
+  EXPECT_EQ(attempts(ledger, 0, 0, {2}).lost, 3U);  // the learner's own choice is no loss
+  EXPECT_EQ(attempts(ledger, 0, 1).lost, 0U);
 }
 
 TEST(Ledger, NextGroupIsOneAboveTheHighest) {

@@ -6,8 +6,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <fstream>
-#include <set>
+#include <map>
 
 #include "common/base/files.hpp"
 #include "tests/support/signal_process.hpp"
@@ -122,6 +123,140 @@ TEST(SegmentedLog, AFlippedByteInTheLastSegmentIsNotTakenForATornTail) {
   EXPECT_THAT(log.error().message, HasSubstr("offset 0"));
 }
 
+/// Every file of a directory, by name.
+std::map<std::string, std::string> files_in(const fs::path& directory) {
+  std::map<std::string, std::string> out;
+  for (const auto& entry : fs::directory_iterator(directory))
+    out[entry.path().filename().string()] = *read_file(entry.path());
+  return out;
+}
+
+void lay(const fs::path& directory, const std::map<std::string, std::string>& files) {
+  fs::remove_all(directory);
+  fs::create_directory(directory);
+  for (const auto& [name, bytes] : files)
+    std::ofstream(directory / name, std::ios::binary) << bytes;
+}
+
+/// A log with two groups that were answered, and a third that was written when the process or the
+/// machine went, before its sync was over.
+struct Crashed {
+  std::map<std::string, std::string> files;
+  std::size_t answered = 0;       ///< bytes of the first two groups, three records
+  std::vector<std::size_t> ends;  ///< of each record, in bytes
+};
+
+Crashed crashed(const fs::path& directory) {
+  Crashed out;
+  auto log = open(directory);
+  EXPECT_TRUE(log->append({record("one")}));
+  EXPECT_TRUE(log->append({record("two"), record("three")}));
+  const auto mark = *read_file(synced_file(directory));
+  EXPECT_TRUE(log->append({record("four"), record("five"), record("six")}));
+  for (const auto& frame : log->frames()) out.ends.push_back(frame.offset + frame.size);
+  out.answered = out.ends[2];
+  log.reset();
+  out.files = files_in(directory);
+  out.files["synced"] = mark;
+  return out;
+}
+
+TEST(SegmentedLog, CutAtEveryByteItKeepsWhatWasAnsweredAndCutsTheRest) {
+  const TempDirectory directory;
+  const auto path = directory.path() / "log";
+  const auto crash = crashed(path);
+  const auto whole = crash.files.at(segment_name(1));
+  for (std::size_t length = 0; length <= whole.size(); ++length) {
+    auto files = crash.files;
+    files[segment_name(1)].resize(length);
+    lay(path, files);
+    auto log = SegmentedLog::open(path);
+    if (length < crash.answered) {  // no crash does that: nothing of it may be made worse
+      ASSERT_FALSE(log) << length;
+      EXPECT_EQ(log.error().code, LogErrc::damaged);
+      EXPECT_EQ(files_in(path), files);
+      continue;
+    }
+    ASSERT_TRUE(log) << length << ": " << log.error().message;
+    const auto kept = static_cast<std::size_t>(std::count_if(
+        crash.ends.begin(), crash.ends.end(), [&](auto end) { return end <= length; }));
+    EXPECT_THAT((*log)->frames(), SizeIs(kept)) << length;
+    EXPECT_EQ((*log)->read(3)->payload, "three");
+    EXPECT_EQ(*(*log)->append({record("next")}), kept + 1);
+    log->reset();
+    EXPECT_EQ(open(path)->read(kept + 1)->payload, "next");
+  }
+}
+
+TEST(SegmentedLog, APowerFailureMayLeaveHolesInTheLastGroupAndNowhereElse) {
+  const TempDirectory directory;
+  const auto path = directory.path() / "log";
+  const auto crash = crashed(path);
+  for (std::size_t broken = 0; broken < crash.ends.size(); ++broken) {
+    auto files = crash.files;
+    const auto begin = broken == 0 ? 0 : crash.ends[broken - 1];
+    auto& bytes = files[segment_name(1)];
+    std::fill(bytes.begin() + static_cast<std::ptrdiff_t>(begin),
+              bytes.begin() + static_cast<std::ptrdiff_t>(crash.ends[broken]), '\0');
+    lay(path, files);
+    auto log = SegmentedLog::open(path);
+    if (broken < 3) {
+      ASSERT_FALSE(log);
+      EXPECT_THAT(log.error().message, HasSubstr("offset " + std::to_string(begin)));
+      EXPECT_EQ(files_in(path), files);
+      continue;
+    }
+    ASSERT_TRUE(log) << log.error().message;
+    EXPECT_THAT((*log)->frames(), SizeIs(broken));
+    EXPECT_EQ(fs::file_size(path / segment_name(1)), begin);
+  }
+}
+
+TEST(SegmentedLog, AReaderLeavesATornEndAsItLies) {
+  const TempDirectory directory;
+  const auto path = directory.path() / "log";
+  auto files = crashed(path).files;
+  files.erase("lock");
+  files[segment_name(1)].resize(files[segment_name(1)].size() - 1);
+  for (const bool marked : {true, false}) {
+    if (!marked) files.erase("synced");
+    lay(path, files);
+    const auto index = index_log(path);
+    ASSERT_TRUE(index) << index.error().message;
+    EXPECT_THAT(index->frames, SizeIs(5));
+    EXPECT_GT(index->torn, 0U);
+    EXPECT_EQ(read_record(*index, 5)->payload, "five");
+    EXPECT_EQ(files_in(path), files);
+  }
+}
+
+TEST(SegmentedLog, AReaderBesideTheWriterSeesWhatIsSynced) {
+  const TempDirectory directory;
+  auto log = open(directory.path(), 100);
+  for (unsigned i = 1; i < 20; ++i) {
+    ASSERT_TRUE(log->append({record(noise(60, i))}));
+    const auto before = files_in(directory.path());
+    const auto index = index_log(directory.path());
+    ASSERT_TRUE(index) << index.error().message;
+    EXPECT_EQ(read_record(*index, i)->payload, noise(60, i));
+    EXPECT_EQ(files_in(directory.path()), before);
+  }
+}
+
+TEST(SegmentedLog, ASecondWriterIsRefusedWhileTheFirstLives) {
+  const TempDirectory directory;
+  auto first = open(directory.path());
+  ASSERT_TRUE(first->append({record("one")}));
+  const auto before = files_in(directory.path());
+  const auto second = SegmentedLog::open(directory.path());
+  ASSERT_FALSE(second);
+  EXPECT_EQ(second.error().code, LogErrc::in_use);
+  EXPECT_THAT(second.error().message, HasSubstr(directory.path().string()));
+  EXPECT_EQ(files_in(directory.path()), before);
+  first.reset();
+  EXPECT_EQ(*open(directory.path())->append({record("two")}), 2U);
+}
+
 /// Writes records and tells each number that is on disk through `out`, until it is killed.
 [[noreturn]] void write_for_ever(const fs::path& path, int out) {
   auto log = SegmentedLog::open(path, 4'000);
@@ -134,7 +269,7 @@ TEST(SegmentedLog, AFlippedByteInTheLastSegmentIsNotTakenForATornTail) {
   }
 }
 
-TEST(SegmentedLog, AfterKillNineEachAcknowledgedRecordIsThereOnce) {
+TEST(SegmentedLog, AfterKillNineTheLogIsFreeAndEachAcknowledgedRecordThereOnce) {
   const TempDirectory directory;
   for (int round = 0; round < 10; ++round) {
     int ends[2];
@@ -148,6 +283,8 @@ TEST(SegmentedLog, AfterKillNineEachAcknowledgedRecordIsThereOnce) {
     std::uint64_t acknowledged = 0, seq = 0;
     for (int i = 0; i < 1 + round * 3 && ::read(ends[0], &seq, sizeof seq) == sizeof seq; ++i)
       acknowledged = seq;
+    const auto held = SegmentedLog::open(directory.path(), 4'000);
+    EXPECT_TRUE(!held && held.error().code == LogErrc::in_use);
     test::signal_process(child, SIGKILL);
     ::waitpid(child, nullptr, 0);
     while (::read(ends[0], &seq, sizeof seq) == sizeof seq) acknowledged = seq;

@@ -202,6 +202,28 @@ TEST(Trainer, EqualWeightsGiveRatioOne) {
   EXPECT_GT(f.entropy_sum, 0);
 }
 
+TEST(Trainer, TheMismatchIsMeasuredAtTokensOfTheCurrentWeightsOnly) {
+  const auto all = sequences();
+  const auto logp = trainer()->logprobs(all);
+  auto targets = all_targets(all);
+  // Everywhere the trainer's own, but for one token that older weights sampled and one without.
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    targets[i].old_logprobs = logp[i];
+    targets[i].current.assign(logp[i].size(), 1);
+  }
+  targets[0].old_logprobs[0] += 1;
+  targets[1].old_logprobs[0] = std::numeric_limits<double>::quiet_NaN();
+  const auto every = trainer()->actor_step(all, targets, 1e-3);
+  EXPECT_NEAR(every.kl_behaviour_sum, std::exp(-1.0) - 1 + 1, 1e-4);  // k3 of d = -1
+  EXPECT_EQ(every.kl_tokens, every.tokens - 1);
+  EXPECT_EQ(every.missing_logprobs, 1U);
+  targets[0].current[0] = 0;
+  const auto some = trainer()->actor_step(all, targets, 1e-3);
+  EXPECT_NEAR(some.kl_behaviour_sum, 0, 1e-5);
+  EXPECT_EQ(some.kl_tokens, some.tokens - 2);
+  EXPECT_EQ(some.loss, every.loss);  // it is trained on all the same
+}
+
 TEST(Trainer, AnEmptySequenceTakesNoPart) {
   auto with = sequences();
   with.push_back({"e", {1, 2, 3}, {}});
