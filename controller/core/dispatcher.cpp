@@ -366,8 +366,12 @@ InHand Dispatcher::in_hand() const {
   hand.running = live_.size();
   hand.accepted = accepted_.size();
   hand.max_running = settings_.max_running;
+  // Of groups that it cancelled the learner counts no member as ready.
+  const auto& cancelled = status_.cancel_groups;
   for (const auto& name : accepted_)
-    if (given_up_.contains(name.group)) ++hand.orphans;
+    if (given_up_.contains(name.group) &&
+        std::find(cancelled.begin(), cancelled.end(), name.group) == cancelled.end())
+      ++hand.orphans;
   return hand;
 }
 

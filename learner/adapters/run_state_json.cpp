@@ -85,6 +85,7 @@ std::string to_text(const RunState& state, const RunIdentity& identity) {
                      {{"empty_steps", state.passed_over.empty_steps},
                       {"unwhitened_steps", state.passed_over.unwhitened_steps},
                       {"missing_logprobs", state.passed_over.missing_logprobs}}},
+                    {"cancelled_groups", state.cancelled_groups},
                     {"guard", guard_json(state.guard)},
                     {"csv_bytes", state.csv_bytes},
                     {"log_next", state.log_next}};
@@ -123,6 +124,7 @@ Result<SavedState, std::string> saved_state_from(const std::string& text) {
       state.passed_over = {passed.at("empty_steps").get<std::uint64_t>(),
                            passed.at("unwhitened_steps").get<std::uint64_t>(),
                            passed.at("missing_logprobs").get<std::uint64_t>()};
+      state.cancelled_groups = object.at("cancelled_groups").get<std::vector<std::uint64_t>>();
       state.pause = pause_from(object.at("pause"));
     }
     return out;

@@ -94,6 +94,7 @@ struct Learning {
   double temperature = 1.0;     ///< tau, of sampling and of the trainer's log-probabilities, > 0
   std::uint32_t staleness = 1;  ///< eta, optimiser steps
   std::uint32_t checkpoint_every_steps = 5;
+  std::uint32_t straggler_wait_minutes = 30;  ///< then a group that blocks a batch is cancelled
   double gamma = 1.0;
   double lambda_policy = 0.95;
   double lambda_value = 0.95;

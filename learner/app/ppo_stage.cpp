@@ -3,7 +3,9 @@
 
 #include "common/log/log.hpp"
 #include "learner/app/stages.hpp"
+#include "learner/app/wait.hpp"
 #include "learner/core/ppo.hpp"
+#include "learner/core/straggler.hpp"
 
 namespace swage::learner {
 namespace {
@@ -106,7 +108,8 @@ BatchQuestion question_of(StageHost& host) {
   return {.step = host.state().step,
           .batch = learning.batch,
           .group_size = learning.group_size,
-          .staleness = learning.staleness};
+          .staleness = learning.staleness,
+          .cancelled = host.state().cancelled_groups};
 }
 
 void count_passed_over(PassedOver& counts, const PpoWork& work, const PpoDone& done) {
@@ -118,22 +121,55 @@ void count_passed_over(PassedOver& counts, const PpoWork& work, const PpoDone& d
     log_warning("sampled tokens without a log-probability", {{"count", counts.missing_logprobs}});
 }
 
+/// What the next batch is chosen from. Groups that are given up, here or by the controller, are
+/// neither waited for nor trained on.
+struct Choice {
+  BatchQuestion question;
+  std::vector<ReadyTrajectory> ready;
+  Blockage blockage;  ///< empty groups: a batch can be taken, or nothing known is in its way
+};
+
+Choice choice_of(StageHost& host) {
+  const auto& state = host.state();
+  const auto& ledger = host.store().ledger();
+  Choice out{question_of(host), {}, {}};
+  auto& given_up = out.question.cancelled;
+  const auto failed = ledger.failed_groups(state.slot);
+  given_up.insert(given_up.end(), failed.begin(), failed.end());
+  out.ready = without_groups(ledger.ready(state.slot, state.step), given_up);
+  const auto consumed = ledger.consumed_groups(state.slot, state.step);
+  const auto next = ledger.next_group(state.slot);
+  if (out.question.staleness > 0)
+    out.question.running_starts = presumed_running(out.ready, consumed, next, out.question);
+  out.blockage = blockage(out.ready, consumed, next, out.question);
+  return out;
+}
+
+/// Cancels what has blocked the batch for too long, or waits for news.
+Task<> wait_for_news(StageHost& host, StragglerWatch& watch, Blockage seen, StopSource& stop) {
+  const auto accepted = host.store().ledger().accepted(host.state().slot);
+  const auto stragglers = watch.observe(std::move(seen), accepted, host.clock().now());
+  if (!stragglers.empty()) {
+    host.cancel_groups(stragglers);
+  } else if (const auto due = watch.due()) {
+    co_await wait_until(host.store().changed(), *due, host.clock(), stop);
+  } else {
+    co_await host.store().changed().wait(stop);
+  }
+}
+
 /// The batch of the next step: as an earlier life logged it, else chosen now and logged. Nothing:
 /// stopping.
 Task<std::optional<std::vector<std::string>>> next_batch(StageHost& host, StopSource& stop) {
   const auto& state = host.state();
   const auto& learning = host.settings().learning;
   const auto began = host.clock().now();
+  StragglerWatch watch{std::chrono::minutes(learning.straggler_wait_minutes)};
   while (!stop.stopping()) {
-    const auto& ledger = host.store().ledger();
-    if (const auto* logged = ledger.logged_batch(state.slot, state.step)) co_return *logged;
-    const auto ready = ledger.ready(state.slot, state.step);
-    auto question = question_of(host);
-    if (learning.staleness > 0)
-      question.running_starts =
-          presumed_running(ready, ledger.consumed_groups(state.slot, state.step),
-                           ledger.next_group(state.slot), question);
-    if (auto ids = select_batch(ready, question)) {
+    if (const auto* logged = host.store().ledger().logged_batch(state.slot, state.step))
+      co_return *logged;
+    auto choice = choice_of(host);
+    if (auto ids = select_batch(choice.ready, choice.question)) {
       host.set_training(true);  // before the frame is written: nothing new starts from here on
       BatchRecord frame{state.slot, state.step, *ids};
       if (!co_await host.record(std::move(frame), stop)) co_return std::nullopt;
@@ -142,9 +178,9 @@ Task<std::optional<std::vector<std::string>>> next_batch(StageHost& host, StopSo
       co_return ids;
     }
     host.set_progress(slot_name(state.slot) + " step " + std::to_string(state.step + 1) + ": " +
-                      std::to_string(ready.size()) + "/" + std::to_string(learning.batch) +
+                      std::to_string(choice.ready.size()) + "/" + std::to_string(learning.batch) +
                       " trajectories");
-    co_await host.store().changed().wait(stop);
+    co_await wait_for_news(host, watch, std::move(choice.blockage), stop);
   }
   co_return std::nullopt;
 }

@@ -44,8 +44,8 @@ std::span<const std::size_t> slice(const std::vector<std::size_t>& order, std::u
 
 std::uint64_t steps_for(std::size_t count, std::uint32_t size) { return (count + size - 1) / size; }
 
-StepRow row_of(const StageHost&, const RunState& state, const StepFigures& figures,
-               std::size_t trajectories, double rate, Duration took) {
+StepRow row_of(const RunState& state, const StepFigures& figures, std::size_t trajectories,
+               double rate, Duration took) {
   StepRow row;
   row.stage = to_string(state.slot.stage);
   row.step = state.step;
@@ -156,7 +156,7 @@ Task<PassEnd> critic_pass(StageHost& host, const CriticSet& set, std::uint64_t p
     };
     const auto figures = co_await host.compute(std::move(job));
     state.step = pass * steps + step + 1;
-    auto row = row_of(host, state, figures, members.size(), rate, host.clock().now() - began);
+    auto row = row_of(state, figures, members.size(), rate, host.clock().now() - began);
     row.value_loss = figures.loss;
     row.grad_norm_critic = figures.grad_norm;
     row.explained_variance = start.explained;
@@ -210,7 +210,7 @@ Task<bool> run_rft(StageHost& host, StopSource& stop) {
     auto job = [&] { return host.trainer().imitation_step(sequences, weights, rate); };
     const auto figures = co_await host.compute(std::move(job));
     ++state.step;
-    auto row = row_of(host, state, figures, sequences.size(), rate, host.clock().now() - began);
+    auto row = row_of(state, figures, sequences.size(), rate, host.clock().now() - began);
     row.policy_loss = figures.loss;
     row.grad_norm_actor = figures.grad_norm;
     if (figures.tokens > 0) row.entropy = figures.entropy_sum / static_cast<double>(figures.tokens);

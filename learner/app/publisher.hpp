@@ -30,7 +30,6 @@ class Publisher {
                  StopSource& stop);
   /// Null before the first.
   std::shared_ptr<const Publication> newest() const { return newest_; }
-  std::size_t servers() const { return servers_.size(); }
 
   /// Feeds all servers until `stop`.
   Task<> run(StopSource& stop);

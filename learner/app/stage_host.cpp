@@ -217,8 +217,11 @@ void StageHost::set_condition(Condition condition) {
   changed();
 }
 
-void StageHost::cancel_groups(std::vector<std::uint64_t> groups) {
-  cancel_groups_ = std::move(groups);
+void StageHost::cancel_groups(const std::vector<std::uint64_t>& groups) {
+  auto& all = state_.cancelled_groups;
+  all.insert(all.end(), groups.begin(), groups.end());
+  for (const auto group : groups)
+    log_warning("cancelled a group that does not fill", {{"group", group}, {"count", all.size()}});
   changed();
 }
 
@@ -241,7 +244,7 @@ Status StageHost::status() const {
   s.target = target_;
   s.accepted = ledger.accepted(slot);
   if (is_ppo(slot.stage)) {
-    s.ready = ledger.ready(slot, state_.step).size();
+    s.ready = without_groups(ledger.ready(slot, state_.step), state_.cancelled_groups).size();
     s.consumed = state_.step * learning.batch;
     s.group_size = learning.group_size;
   } else {
@@ -254,7 +257,7 @@ Status StageHost::status() const {
   for (const auto& [type, condition] : conditions_) s.conditions.push_back(condition);
   if (parts_.store.disk_full() && !conditions_.contains(kDiskFull))
     s.conditions.push_back({kDiskFull, true, "NoSpace", "trajectories cannot be logged"});
-  s.cancel_groups = cancel_groups_;
+  s.cancel_groups = state_.cancelled_groups;
   s.training = training_;
   s.reward_mean = state_.reward_mean;
   s.reward_after_rft = state_.reward_after_rft;

@@ -94,7 +94,8 @@ class StageHost {
   void set_progress(std::string text);
   void set_target(std::uint64_t target, std::uint64_t steps_total);
   void set_condition(Condition condition);
-  void cancel_groups(std::vector<std::uint64_t> groups);
+  /// From now on nothing of these groups is waited for or trained on.
+  void cancel_groups(const std::vector<std::uint64_t>& groups);
   void changed();  ///< the status did
   void on_change(std::function<void()> fn) { on_change_ = std::move(fn); }
   Status status() const;
@@ -112,7 +113,6 @@ class StageHost {
   std::optional<Pause> pause_;
   std::uint64_t pauses_ = 0;
   std::map<std::string, Condition> conditions_;
-  std::vector<std::uint64_t> cancel_groups_;
   std::uint64_t target_ = 0;
   std::uint64_t steps_total_ = 0;
   bool training_ = false;

@@ -81,6 +81,7 @@ Task<bool> enter(StageHost& host, const std::vector<StageSlot>& plan, std::size_
   auto& state = host.state();
   state.slot = plan[index];
   state.step = 0;
+  state.cancelled_groups.clear();
   state.critic_history.clear();
   state.critic_monte_carlo.reset();
   ++state.serial;

@@ -10,6 +10,9 @@
 namespace swage::learner {
 namespace {
 
+/// V after the last token: a trajectory ends there, also one that was cut.
+constexpr double kNoBoot = 0.0;
+
 struct Moments {
   std::size_t count = 0;
   double mean = 0;
@@ -35,10 +38,10 @@ Moments moments(Visit visit) {
 
 Estimate by_token(const Episode& e, double gamma, double lambda_policy, double lambda_value) {
   Estimate out;
-  out.advantages = generalised_advantages(e.rewards, e.values, e.boot, gamma, lambda_policy);
+  out.advantages = generalised_advantages(e.rewards, e.values, kNoBoot, gamma, lambda_policy);
   out.returns = lambda_value == lambda_policy
                     ? out.advantages
-                    : generalised_advantages(e.rewards, e.values, e.boot, gamma, lambda_value);
+                    : generalised_advantages(e.rewards, e.values, kNoBoot, gamma, lambda_value);
   for (std::size_t k = 0; k < out.returns.size(); ++k) out.returns[k] += e.values[k];
   out.value_mask.assign(out.advantages.size(), 1);
   return out;
@@ -57,7 +60,7 @@ Estimate by_turn(const Episode& e, double gamma, double lambda) {
     }
     rewards.back() += e.rewards[k];
   }
-  const auto shared = generalised_advantages(rewards, values, e.boot, gamma, lambda);
+  const auto shared = generalised_advantages(rewards, values, kNoBoot, gamma, lambda);
   Estimate out;
   out.value_mask.assign(n, 0);
   for (std::size_t turn = 0; turn < first.size(); ++turn) {

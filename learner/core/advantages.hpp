@@ -19,7 +19,6 @@ std::vector<double> generalised_advantages(std::span<const double> rewards,
 struct Episode {
   std::vector<double> rewards;               ///< [n]
   std::vector<double> values;                ///< [n]; unused by `group`
-  double boot = 0;                           ///< value after the last token
   std::vector<std::uint32_t> turn_of_token;  ///< [n], ascending; used by `turn` only
   std::uint64_t group = 0;                   ///< used by `group` only
 };

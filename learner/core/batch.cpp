@@ -74,6 +74,20 @@ std::optional<std::vector<std::string>> select_batch(std::span<const ReadyTrajec
   return ids;
 }
 
+std::vector<ReadyTrajectory> without_groups(std::vector<ReadyTrajectory> ready,
+                                            std::span<const std::uint64_t> groups) {
+  const std::set<std::uint64_t> gone(groups.begin(), groups.end());
+  std::erase_if(ready, [&](const auto& t) { return gone.contains(t.group); });
+  return ready;
+}
+
+std::uint64_t presumed_start(std::uint64_t group, const BatchQuestion& question) {
+  const std::uint64_t steps =
+      ((group + 1) * question.group_size + question.batch - 1) / question.batch;
+  const std::uint64_t lead = 1ULL + question.staleness;
+  return steps > lead ? steps - lead : 0;
+}
+
 std::vector<std::uint64_t> presumed_running(std::span<const ReadyTrajectory> ready,
                                             std::span<const std::uint64_t> consumed_groups,
                                             std::uint64_t next_group,
@@ -81,15 +95,13 @@ std::vector<std::uint64_t> presumed_running(std::span<const ReadyTrajectory> rea
   std::map<std::uint64_t, std::uint64_t> here;
   for (const auto& t : ready) ++here[t.group];
   for (const auto group : consumed_groups) here[group] = question.group_size;
+  for (const auto group : question.cancelled) here[group] = question.group_size;
   std::vector<std::uint64_t> out;
   for (std::uint64_t group = 0; group < next_group; ++group) {
     const auto at = here.find(group);
     const std::uint64_t members = at == here.end() ? 0 : at->second;
-    const std::uint64_t steps =
-        ((group + 1) * question.group_size + question.batch - 1) / question.batch;
-    const std::uint64_t lead = 1ULL + question.staleness;
     for (std::uint64_t i = members; i < question.group_size; ++i)
-      out.push_back(steps > lead ? steps - lead : 0);
+      out.push_back(presumed_start(group, question));
   }
   return out;
 }

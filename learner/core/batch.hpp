@@ -22,8 +22,12 @@ struct BatchQuestion {
   std::uint32_t group_size = 1;
   std::uint32_t staleness = 0;                     ///< eta
   std::vector<std::uint64_t> running_starts = {};  ///< of rollouts that are not accepted yet
-  std::vector<std::uint64_t> cancelled = {};       ///< groups that the learner has given up
+  std::vector<std::uint64_t> cancelled = {};       ///< groups given up: nothing of them runs
 };
+
+/// What is left of `ready` without the members of these groups.
+std::vector<ReadyTrajectory> without_groups(std::vector<ReadyTrajectory> ready,
+                                            std::span<const std::uint64_t> groups);
 
 /// The next batch: the B oldest-started complete groups' trajectories, oldest group first, members
 /// in order. The oldest member is the group's start; a group is complete when every member is here.
@@ -33,9 +37,12 @@ struct BatchQuestion {
 std::optional<std::vector<std::string>> select_batch(std::span<const ReadyTrajectory> ready,
                                                      const BatchQuestion& question);
 
+/// The earliest step at which capacity let a group begin: max(0, ceil((g + 1)·size/B) − 1 − eta).
+std::uint64_t presumed_start(std::uint64_t group, const BatchQuestion& question);
+
 /// Starts of rollouts that the learner has not seen, for the hold: the members missing from groups
-/// below `next_group`, each taken to have started at the earliest step at which capacity let its
-/// group begin: max(0, ceil((g + 1)·size/B) − 1 − eta).
+/// below `next_group` that are neither consumed nor cancelled, each taken to have started at its
+/// group's presumed_start().
 std::vector<std::uint64_t> presumed_running(std::span<const ReadyTrajectory> ready,
                                             std::span<const std::uint64_t> consumed_groups,
                                             std::uint64_t next_group,

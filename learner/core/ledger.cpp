@@ -172,6 +172,15 @@ std::vector<std::uint64_t> Ledger::consumed_groups(const StageSlot& slot,
   return out;
 }
 
+std::vector<std::uint64_t> Ledger::failed_groups(const StageSlot& slot) const {
+  std::vector<std::uint64_t> out;
+  const auto* at = slot_at(slot);
+  if (at == nullptr) return out;
+  for (const auto& [number, group] : at->groups)
+    if (group.given_up || at->failed.contains(number)) out.push_back(number);
+  return out;
+}
+
 /// Of a group that was given up.
 Attempts Ledger::attempts_of(const Group& group, const std::vector<LedgerEntry>& entries) {
   Attempts sum;

@@ -101,6 +101,8 @@ class Ledger {
   std::vector<ReadyTrajectory> ready(const StageSlot& slot, std::uint64_t step) const;
   /// Groups consumed by steps before `step`.
   std::vector<std::uint64_t> consumed_groups(const StageSlot& slot, std::uint64_t step) const;
+  /// Groups of which the last attempt of a member was lost: the controller has replaced them.
+  std::vector<std::uint64_t> failed_groups(const StageSlot& slot) const;
   /// What the batch that was logged for `question.step` cost: an accepted attempt k means that
   /// k − 1 were lost before it. A group that was given up counts with the first batch after its
   /// end: its accepted members in the same way, and the attempts of the member that failed. Given

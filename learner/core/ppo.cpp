@@ -88,7 +88,6 @@ BatchFigures batch_figures(std::span<const Trajectory* const> batch, const Learn
   f.length_mean = static_cast<double>(f.tokens) / count;
   f.turns_mean = turns / count;
   f.repetition_share = repeating / count;
-  f.rewards_mostly_equal = most_equal(rewards);
   return f;
 }
 

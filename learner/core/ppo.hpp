@@ -24,7 +24,6 @@ struct BatchFigures {
   double turns_mean = 0;
   std::optional<double> truncated_share;  ///< absent: no trajectory has n > 0
   double repetition_share = 0;            ///< with a redundant loop or a window seen five times
-  bool rewards_mostly_equal = false;
 };
 /// Overlong::mask leaves truncated trajectories out of everything but truncated_share, which is of
 /// all with n > 0.

@@ -35,8 +35,9 @@ struct RunState {
   std::optional<double> critic_monte_carlo;
   Guardrails::State guard;
   PassedOver passed_over;
-  std::uint64_t csv_bytes = 0;  ///< length of steps.csv
-  std::uint64_t log_next = 1;   ///< first log frame that this state has not seen
+  std::vector<std::uint64_t> cancelled_groups;  ///< of this stage, for they never filled
+  std::uint64_t csv_bytes = 0;                  ///< length of steps.csv
+  std::uint64_t log_next = 1;                   ///< first log frame that this state has not seen
 };
 
 /// Whose state it is: a checkpoint of another run or model is refused.

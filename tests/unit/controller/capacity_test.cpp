@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "controller/core/dispatcher.hpp"
+
 namespace swage::controller {
 namespace {
 
@@ -56,6 +58,30 @@ TEST(Capacity, MembersOfAGroupGivenUpReturnTheirPlaces) {
   auto mine = hand(0, 16);
   mine.orphans = 1;
   EXPECT_EQ(capacity(ppo(0, 0, 16), mine), 1U);
+}
+
+TEST(Capacity, AMemberOfAGroupThatTheLearnerCancelledTooReturnsItsPlaceOnce) {
+  const std::string uid = "abcdef0123456789";
+  Dispatcher dispatcher({.run_uid = uid});
+  TimePoint now{std::chrono::hours(1)};
+  dispatcher.learner_accepted({make_rollout_id(uid, {Stage::agentic, 0, 0})});
+  auto status = ppo(0, 0, 1);
+  status.next_group = 1;
+  dispatcher.learner_status(status);
+  dispatcher.worker_joined("w", 1, now);
+  for (std::uint32_t attempt = 1; attempt <= 3; ++attempt) {
+    const auto start = dispatcher.next(now);
+    ASSERT_TRUE(start);
+    ASSERT_EQ(start->attempt.rollout_id, make_rollout_id(uid, {Stage::agentic, 0, 1}));
+    dispatcher.claimed(start->attempt, "w", "sandbox");
+    dispatcher.sent(start->attempt, now);
+    dispatcher.worker_ended("w", {start->attempt, false, "sandbox_lost", false}, now);
+  }
+  EXPECT_EQ(dispatcher.in_hand().orphans, 1U);
+  status.ready = 0;  // of what it cancelled it counts nothing as ready
+  status.cancel_groups = {0};
+  dispatcher.learner_status(status);
+  EXPECT_EQ(dispatcher.in_hand().orphans, 0U);
 }
 
 TEST(Capacity, NeverMoreThanTheConcurrencyAtOnce) {

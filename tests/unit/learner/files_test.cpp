@@ -116,6 +116,7 @@ RunState full_state() {
   s.critic_history = {0.1, 0.30000000000000004};
   s.critic_monte_carlo = -0.25;
   s.passed_over = {1, 2, 3};
+  s.cancelled_groups = {4, 9};
   s.guard.signals[2] = {true, 3, {1, 0, 1}};
   s.guard.best_average = 2.5;
   s.guard.first_entropies = {1, 2};
@@ -154,7 +155,8 @@ TEST(RunState, RefusesANewerSchemaAndAMissingFieldByName) {
 TEST(RunState, OfTheSchemaBeforeIsReadAsARunThatWaitsForNothing) {
   auto object = nlohmann::json::parse(to_text(full_state(), {"uid", "config", "tokenizer"}));
   object["schema_version"] = 1;
-  for (const char* field : {"unpublished", "pause", "critic_monte_carlo", "passed_over"})
+  for (const char* field :
+       {"unpublished", "pause", "critic_monte_carlo", "passed_over", "cancelled_groups"})
     object.erase(field);
   object["rate_factor"] = 0.5;
   const auto saved = saved_state_from(object.dump());

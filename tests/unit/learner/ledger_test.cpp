@@ -127,7 +127,9 @@ TEST(Ledger, AGroupGivenUpCountsOnceWithTheNextBatch) {
     ledger.add(member(0, 1, 1));
     ledger.add(member(1, 0, 2));  // accepted, and never trained on
     ledger.add(member(1, 1, 2, true));
+    EXPECT_THAT(ledger.failed_groups(kAgentic), IsEmpty());
     ledger.add(member(1, 1, 3, true));
+    EXPECT_THAT(ledger.failed_groups(kAgentic), ElementsAre(1));
     ledger.add(member(2, 0, 1));
     ledger.add(member(2, 1, 1));
     ledger.add(BatchRecord{kAgentic, 0, {"0-0", "0-1", "2-0", "2-1"}});
@@ -137,6 +139,7 @@ TEST(Ledger, AGroupGivenUpCountsOnceWithTheNextBatch) {
     for (const std::uint64_t group : {3U, 4U})
       for (const std::uint32_t index : {0U, 1U}) ledger.add(member(group, index, 1));
     ledger.add(BatchRecord{kAgentic, 1, {"3-0", "3-1", "4-0", "4-1"}});
+    EXPECT_THAT(ledger.failed_groups(kAgentic), ElementsAre(1));
     EXPECT_EQ(attempts(ledger, 1, staleness).made, 4U) << staleness;
     EXPECT_EQ(attempts(ledger, 1, staleness).lost, 0U) << staleness;
   }

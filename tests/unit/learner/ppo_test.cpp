@@ -149,7 +149,6 @@ TEST(BatchFigures, LeaveOutTrajectoriesWithoutSampledTokens) {
   EXPECT_EQ(f.policy_tokens, 12U);
   EXPECT_DOUBLE_EQ(f.reward_mean, 2);
   EXPECT_EQ(f.truncated_share, 0.5);
-  EXPECT_FALSE(f.rewards_mostly_equal);
 }
 
 TEST(BatchFigures, MaskLeavesTruncatedOnesOutOfAllButTheirShare) {
