@@ -18,6 +18,7 @@
 #include "common/base/exit_code.hpp"
 #include "common/base/files.hpp"
 #include "common/base/json_text.hpp"
+#include "gpu_pool/worker/adapters/cache_check.hpp"
 #include "gpu_pool/worker/adapters/judge_runner.hpp"
 #include "gpu_pool/worker/app/local_judge.hpp"
 #include "sandbox/adapters/gxx_compile_service.hpp"
@@ -213,7 +214,7 @@ void add_judge_options(CLI::App& command, JudgeOptions& options) {
                    "print the whole record as JSON (with --repeat: one record a line)");
   command.footer(
       "Exit codes: 0 the verdict is ok; 1 it is another, or there is none; 64 bad command line or\n"
-      "files; 69 something needed is missing.");
+      "files; 69 something needed is missing; 74 disk full or not writable.");
 }
 
 namespace {
@@ -259,6 +260,8 @@ int judge_command(const JudgeOptions& options) {
                     options.solution +
                         " has no model_new.py: it holds class ModelNew, beside "
                         "kernels/ with the sources");
+  if (const auto writable = worker::check_cache(cache_directory() / "gpu-worker"); !writable)
+    return complain(exit_code::kNotWritable, writable.error());
   return run_root(
       [options](asio::any_io_executor strand, StopSource& stop) {
         return judge_once(std::move(strand), stop, options);

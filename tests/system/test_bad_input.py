@@ -15,7 +15,7 @@ from harness import BIN, ROOT, TINY_TOKENIZER
 
 SHORT = Path(__file__).parent / "short.yaml"
 TASK = ROOT / "tasks" / "builtin-cpu" / "rowsum"
-BAD_INPUT, MISSING = 64, 69
+BAD_INPUT, MISSING, NOT_WRITABLE = 64, 69, 74
 HEAD = "import torch\nimport torch.nn as nn\n\n\nclass Model(nn.Module):\n"
 INPUTS = """
 
@@ -268,6 +268,28 @@ def test_a_missing_redis_is_said_with_the_remedy(tmp_path: Path) -> None:
     start_refused(
         run_file(tmp_path), MISSING, "redis-server is not on PATH", "apt-get install", env=nowhere
     )
+
+
+def with_cache(folder: Path) -> dict[str, str]:
+    """The environment with a cache directory of its own, in which set-up has been done."""
+    cache = folder / "cache" / "swage"
+    cache.mkdir(parents=True)
+    base = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
+    (cache / "venv").symlink_to(base / "swage" / "venv")
+    return {**os.environ, "XDG_CACHE_HOME": str(cache.parent)}
+
+
+def test_a_judges_cache_that_cannot_be_written_ends_a_run_and_names_it(tmp_path: Path) -> None:
+    env = with_cache(tmp_path)
+    blocked = tmp_path / "cache" / "swage" / "gpu-worker"
+    blocked.write_text("a file in the way")
+    said = (f"cannot write to {blocked}: Not a directory", "or remove it")
+    out = tmp_path / "out"
+    done = swage("run", run_file(tmp_path), "--local", "--out", out, env=env)
+    expect_refused(done, NOT_WRITABLE, "gpu-0 cannot go on", *said)
+    folder = solution(tmp_path, run_kernel("y[0] = 0;"))
+    judged = swage("judge", "--task", TASK / "model.py", "--solution", folder, env=env)
+    expect_refused(judged, NOT_WRITABLE, *said)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="giving up CAP_SYS_ADMIN needs root")
