@@ -11,7 +11,7 @@ export CCACHE_PCH_EXTSUM ?= 1
 export CCACHE_MAXSIZE ?= 10G
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-gpu doctor build quickstart test test-attacks test-gpu test-unit test-integration test-system fuzz test-sanitizers test-learning test-cluster chart test-chart cluster-up cluster-down images test-images faults format lint tidy clean
+.PHONY: help setup setup-gpu doctor build programs quickstart test test-attacks test-gpu test-unit test-integration test-system fuzz test-sanitizers test-learning test-cluster chart test-chart cluster-up cluster-down images test-images faults format lint tidy clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -28,10 +28,13 @@ doctor: ## say what this machine lacks
 $(BUILD)/build.ninja: CMakePresets.json | setup
 	@cmake --preset $(PRESET) && touch $@
 
-build: setup $(BUILD)/build.ninja ## build everything (PRESET=dev)
+build: setup $(BUILD)/build.ninja ## build everything, with the tests (PRESET=dev)
 	@ninja -C $(BUILD) -j $(JOBS)
 
-quickstart: build ## the whole loop on this machine, at most 10 minutes; goes on with a stopped one
+programs: setup $(BUILD)/build.ninja ## build what is run, without the tests (the first time about ten minutes on 2 cores)
+	@ninja -C $(BUILD) -j $(JOBS) programs
+
+quickstart: programs ## the whole loop on this machine, at most 10 minutes once built; goes on with a stopped one
 	@$(BUILD)/bin/swage run examples/quickstart.yaml --local --again --out $(OUT) --evaluation-rollouts 16
 
 test: setup ## what CI checks; slower groups have targets of their own

@@ -67,15 +67,28 @@ function(swage_library name)
   add_library(swage::${name} ALIAS swage_${name})
 endfunction()
 
-# swage_program(<name> SOURCES ... LINK ...): a binary called <name> under build/bin. Each is an install
-# component of its own, with the libraries of torch (where it has any) beside bin, in lib/torch/lib.
+# `ninja programs` builds what a user runs, the programs and the files beside them, and no test.
+add_custom_target(programs)
+
+# swage_share(<name> FILE...): a target that makes files which programs read under build/share/swage.
+function(swage_share name)
+  add_custom_target(${name} ALL DEPENDS ${ARGN})
+  add_dependencies(programs ${name})
+endfunction()
+
+# swage_program(<name> [TESTING] SOURCES ... LINK ...): a binary called <name> under build/bin. Each is an
+# install component of its own, with the libraries of torch (where it has any) beside bin, in
+# lib/torch/lib. TESTING: only tests run it.
 function(swage_program name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})
+  cmake_parse_arguments(ARG "TESTING" "" "SOURCES;LINK" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR})
   target_link_libraries(${name} PRIVATE swage::options ${ARG_LINK})
   swage_precompiled(${name} library)
   install(TARGETS ${name} RUNTIME DESTINATION bin COMPONENT ${name})
+  if(NOT ARG_TESTING)
+    add_dependencies(programs ${name})
+  endif()
 endfunction()
 
 # swage_whole_test(<name> <target>): all cases of a GoogleTest program in one process, where starting

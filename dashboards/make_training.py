@@ -111,6 +111,18 @@ def variable(name: str, kind: str, query: str) -> dict[str, Any]:
     return out
 
 
+def annotation(name: str, colour: str, title: str, expression: str) -> dict[str, Any]:
+    """Marks on every panel, with labels of the series as their title."""
+    return {
+        "name": name,
+        "datasource": {"type": "prometheus", "uid": "${datasource}"},
+        "enable": True,
+        "expr": expression,
+        "iconColor": colour,
+        "titleFormat": title,
+    }
+
+
 def dashboard() -> dict[str, Any]:
     return {
         "uid": "swage-training",
@@ -127,13 +139,20 @@ def dashboard() -> dict[str, Any]:
         },
         "annotations": {
             "list": [
-                {
-                    "name": "Guardrail actions",
-                    "datasource": {"type": "prometheus", "uid": "${datasource}"},
-                    "enable": True,
-                    "expr": f"changes(swage_learner_guardrail_actions_total{{{RUN}}}[1m]) > 0",
-                    "iconColor": "red",
-                }
+                annotation(
+                    "Guardrail actions",
+                    "red",
+                    "{{signal}}",
+                    f"changes(swage_learner_guardrail_actions_total{{{RUN}}}[1m]) > 0",
+                ),
+                # The learner enters a stage when its series goes from 0 to 1.
+                annotation(
+                    "Stage changes",
+                    "blue",
+                    "{{stage}}",
+                    f"changes(swage_learner_stage{{{RUN}}}[1m]) > 0"
+                    f" and swage_learner_stage{{{RUN}}} == 1",
+                ),
             ]
         },
         "panels": [panel_json(number, panel) for number, panel in enumerate(PANELS)],

@@ -9,6 +9,7 @@
 
 #include "cli/adapters/verdict_message.hpp"
 #include "cli/app/find_system.hpp"
+#include "cli/app/tasks_command.hpp"
 #include "cli/core/noise_summary.hpp"
 #include "cli/core/verdict_text.hpp"
 #include "common/asio/clock.hpp"
@@ -17,6 +18,7 @@
 #include "common/base/exit_code.hpp"
 #include "common/base/files.hpp"
 #include "common/base/json_text.hpp"
+#include "gpu_pool/worker/adapters/cache_check.hpp"
 #include "gpu_pool/worker/adapters/judge_runner.hpp"
 #include "gpu_pool/worker/app/local_judge.hpp"
 #include "sandbox/adapters/gxx_compile_service.hpp"
@@ -124,6 +126,20 @@ void print(const JudgeOptions& options, nlohmann::json verdict, const std::strin
   std::fflush(stdout);
 }
 
+/// Says what is wrong with the user's task file where that may be why there is no better verdict: a
+/// solution that does not compile must not hide it.
+void explain_task(const JudgeOptions& options, const std::string& code) {
+  if (code != "task_invalid" && code != "compile_error") return;
+  const auto file = fs::absolute(options.task).lexically_normal().string();
+  const auto found = task_complaint(file);
+  if (!found.empty()) {
+    complain(1, "the task cannot be used; mend it, then try `swage tasks check " + file + "`:\n" +
+                    found);
+  } else if (code == "task_invalid") {
+    complain(1, file + ": the task runs in eager mode, but cannot be judged (see above)");
+  }
+}
+
 int print_noise(const JudgeOptions& options, const NoiseSummary& summary) {
   if (options.json) {
     print_json({{"ab_noise", summary.record()}}, true);
@@ -154,6 +170,7 @@ Task<int> judge_once(asio::any_io_executor strand, StopSource& stop, JudgeOption
     const auto verdict = verdict_from_bytes(judged->verdict);
     print(options, verdict, judged->diagnostics);
     noise.add(verdict);
+    if (i == 0) explain_task(options, verdict.value("code", ""));
     if (options.ab_noise == 0 && verdict.value("code", "") != "ok") code = 1;
   }
   if (options.ab_noise > 0 && code == 0) code = print_noise(options, noise);
@@ -197,7 +214,7 @@ void add_judge_options(CLI::App& command, JudgeOptions& options) {
                    "print the whole record as JSON (with --repeat: one record a line)");
   command.footer(
       "Exit codes: 0 the verdict is ok; 1 it is another, or there is none; 64 bad command line or\n"
-      "files; 69 something needed is missing.");
+      "files; 69 something needed is missing; 74 disk full or not writable.");
 }
 
 namespace {
@@ -243,6 +260,8 @@ int judge_command(const JudgeOptions& options) {
                     options.solution +
                         " has no model_new.py: it holds class ModelNew, beside "
                         "kernels/ with the sources");
+  if (const auto writable = worker::check_cache(cache_directory() / "gpu-worker"); !writable)
+    return complain(exit_code::kNotWritable, writable.error());
   return run_root(
       [options](asio::any_io_executor strand, StopSource& stop) {
         return judge_once(std::move(strand), stop, options);

@@ -12,6 +12,11 @@ constexpr const char* kFooter =
     "(what\n"
     "secrets/token in its run's directory holds; a local run's is found by itself).";
 
+int refuse(const CLI::App& app, const std::string& word) {
+  app.exit(CLI::ExtrasError("swage", {word}));
+  return swage::exit_code::kBadInput;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -22,6 +27,10 @@ int main(int argc, char** argv) {
   swage::cli::add_commands(app, parsed);
   try {
     app.parse(argc, argv);
+  } catch (const CLI::CallForHelp& e) {
+    // CLI11 answers --help before it looks at words that nothing takes.
+    const auto unknown = app.remaining(true);
+    return unknown.empty() ? app.exit(e) : refuse(app, unknown.front());
   } catch (const CLI::ParseError& e) {
     return app.exit(e) == 0 ? 0 : swage::exit_code::kBadInput;
   }

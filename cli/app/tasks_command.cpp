@@ -37,14 +37,29 @@ int tasks_list_command(bool json) {
   return 0;
 }
 
+namespace {
+
+std::vector<std::string> check_program() {
+  return {(cache_directory() / "venv" / "bin" / "python").string(),
+          (share_directory() / "tasks" / "check").string()};
+}
+
+}  // namespace
+
+std::string task_complaint(const std::string& file) {
+  auto command = check_program();
+  for (const auto& word : {"--min-ms", "0", "--max-ms", "1000000", file.c_str()})
+    command.emplace_back(word);
+  const auto ran = run_command(std::move(command), CommandOutput::both);
+  return ran.exit_code == 0 ? "" : ran.text;
+}
+
 int tasks_check_command(const std::vector<std::string>& files, bool json) {
-  const auto python = cache_directory() / "venv" / "bin" / "python";
-  const auto script = share_directory() / "tasks" / "check";
-  if (!std::filesystem::exists(python)) {
-    std::fprintf(stderr, "swage tasks: %s is missing: run `make setup`\n", python.c_str());
+  auto command = check_program();
+  if (!std::filesystem::exists(command.front())) {
+    std::fprintf(stderr, "swage tasks: %s is missing: run `make setup`\n", command.front().c_str());
     return exit_code::kMissing;
   }
-  std::vector<std::string> command{python.string(), script.string()};
   if (json) command.emplace_back("--json");
   for (const auto& file : files) {
     if (!std::filesystem::is_regular_file(file)) {

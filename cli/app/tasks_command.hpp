@@ -12,4 +12,8 @@ int tasks_list_command(bool json);
 /// when one is not, 64 when there is no such file, 69 without the Python environment.
 int tasks_check_command(const std::vector<std::string>& files, bool json);
 
+/// What `swage tasks check` says against one file (path, line and remedy), whatever its eager time
+/// is; empty if nothing. Blocks for seconds: a Python that loads torch.
+std::string task_complaint(const std::string& file);
+
 }  // namespace swage::cli

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import inspect
 import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -52,7 +53,12 @@ def _import(file: Path) -> ModuleType:
     try:
         spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:
-        raise TaskError("import_failed", explain(error, file)) from error
+        remedy = (
+            "; install it, or import only torch and the standard library"
+            if isinstance(error, ImportError)
+            else ""
+        )
+        raise TaskError("import_failed", explain(error, file) + remedy) from error
     return module
 
 
@@ -92,6 +98,14 @@ def draw_inputs(task: Task, file: Path, seed: int) -> list[Any]:
     return inputs
 
 
+def _place_of_forward(model: torch.nn.Module, file: Path) -> str:
+    """`file:line` where the model's class defines forward; the file alone if it is not there."""
+    code = getattr(inspect.unwrap(type(model).forward), "__code__", None)
+    if code is None or code.co_filename != str(file):
+        return str(file)
+    return f"{file}:{code.co_firstlineno}"
+
+
 def forward(model: torch.nn.Module, inputs: Sequence[Any], file: Path) -> list[torch.Tensor]:
     """The output tensors of one eager call. Raises TaskError."""
     try:
@@ -101,7 +115,15 @@ def forward(model: torch.nn.Module, inputs: Sequence[Any], file: Path) -> list[t
     leaves = list(output) if isinstance(output, (tuple, list)) else [output]
     if not leaves or not all(isinstance(leaf, torch.Tensor) for leaf in leaves):
         kinds = ", ".join(type(leaf).__name__ for leaf in leaves) or "nothing"
-        raise TaskError("no_tensor_output", f"{file}: forward returns {kinds}, not tensors")
+        raise TaskError(
+            "no_tensor_output",
+            f"{_place_of_forward(model, file)}: forward returns {kinds}, not tensors; "
+            "return a tensor or a tuple of them",
+        )
     if sum(leaf.numel() for leaf in leaves) == 0:
-        raise TaskError("no_tensor_output", f"{file}: forward returns empty tensors")
+        raise TaskError(
+            "no_tensor_output",
+            f"{_place_of_forward(model, file)}: forward returns empty tensors; "
+            "make get_inputs() draw larger ones",
+        )
     return leaves

@@ -15,7 +15,7 @@ from harness import BIN, ROOT, TINY_TOKENIZER
 
 SHORT = Path(__file__).parent / "short.yaml"
 TASK = ROOT / "tasks" / "builtin-cpu" / "rowsum"
-BAD_INPUT, MISSING = 64, 69
+BAD_INPUT, MISSING, NOT_WRITABLE = 64, 69, 74
 HEAD = "import torch\nimport torch.nn as nn\n\n\nclass Model(nn.Module):\n"
 INPUTS = """
 
@@ -83,9 +83,10 @@ def test_a_file_that_is_no_yaml_is_named_with_its_line(tmp_path: Path) -> None:
 
 # A task of one's own.
 
+FORWARD = "    def forward(self, x):\n        return x * 2\n" + INPUTS
 TASKS = {
-    "does_not_import": ("import a_module_that_is_not_there\n" + HEAD, "model.py:1: Module"),
-    "lacks_model": (HEAD.replace("Model", "Net") + INPUTS, "has no `class Model`"),
+    "does_not_import": ("import a_module_that_is_not_there\n" + HEAD + FORWARD, "py:1: Module"),
+    "lacks_model": (HEAD.replace("Model", "Net") + FORWARD, "has no `class Model`"),
     "returns_no_tensors": (
         HEAD + "    def forward(self, x):\n        return [float(x.sum())]\n" + INPUTS,
         "forward returns float, not tensors",
@@ -99,8 +100,6 @@ def test_a_task_that_cannot_be_used_is_refused_before_a_run(
     what: str, form: str, tmp_path: Path
 ) -> None:
     text, said = TASKS[what]
-    if "forward" not in text:
-        text += "    def forward(self, x):\n        return x * 2\n" + INPUTS
     task = tmp_path / "own" / "model.py"
     task.parent.mkdir()
     task.write_text(text)
@@ -195,6 +194,35 @@ def test_a_bad_kernel_gets_its_verdict_and_exit_code_1(what: str, tmp_path: Path
     assert left == []
 
 
+@pytest.mark.parametrize("kernel", ["good", "does_not_compile"])
+@pytest.mark.parametrize("what", sorted(TASKS))
+def test_a_task_that_cannot_be_judged_is_named_with_line_and_remedy(
+    what: str, kernel: str, tmp_path: Path
+) -> None:
+    said = {
+        "does_not_import": ":1: ModuleNotFoundError",
+        "lacks_model": ": define class Model(nn.Module)",
+        "returns_no_tensors": ":6: forward returns float, not tensors; return a tensor",
+    }[what]
+    task = tmp_path / "mine.py"
+    task.write_text(TASKS[what][0])
+    source = (TASK / "teacher" / "fast.cpp").read_text()
+    folder = solution(tmp_path, source if kernel == "good" else run_kernel("undeclared_name;"))
+    done = swage("judge", "--task", task, "--solution", folder, "--mode", "verify")
+    code = "task_invalid" if kernel == "good" else "compile_error"
+    assert done.stdout.startswith(f"{code} (verify)"), done.stdout
+    expect_refused(done, 1, f"{task}{said}", f"swage tasks check {task}")
+
+
+def test_a_kernel_that_does_not_compile_for_a_good_task_is_not_the_tasks_fault(
+    tmp_path: Path,
+) -> None:
+    folder = solution(tmp_path, run_kernel("undeclared_name;"))
+    done = swage("judge", "--task", TASK / "model.py", "--solution", folder, "--mode", "verify")
+    assert done.returncode == 1 and done.stdout.startswith("compile_error"), done.stdout
+    assert "tasks check" not in done.stderr
+
+
 def names(process: Path, text: str) -> bool:
     try:
         return text in (process / "cmdline").read_bytes().decode(errors="replace")
@@ -240,6 +268,28 @@ def test_a_missing_redis_is_said_with_the_remedy(tmp_path: Path) -> None:
     start_refused(
         run_file(tmp_path), MISSING, "redis-server is not on PATH", "apt-get install", env=nowhere
     )
+
+
+def with_cache(folder: Path) -> dict[str, str]:
+    """The environment with a cache directory of its own, in which set-up has been done."""
+    cache = folder / "cache" / "swage"
+    cache.mkdir(parents=True)
+    base = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
+    (cache / "venv").symlink_to(base / "swage" / "venv")
+    return {**os.environ, "XDG_CACHE_HOME": str(cache.parent)}
+
+
+def test_a_judges_cache_that_cannot_be_written_ends_a_run_and_names_it(tmp_path: Path) -> None:
+    env = with_cache(tmp_path)
+    blocked = tmp_path / "cache" / "swage" / "gpu-worker"
+    blocked.write_text("a file in the way")
+    said = (f"cannot write to {blocked}: Not a directory", "or remove it")
+    out = tmp_path / "out"
+    done = swage("run", run_file(tmp_path), "--local", "--out", out, env=env)
+    expect_refused(done, NOT_WRITABLE, "gpu-0 cannot go on", *said)
+    folder = solution(tmp_path, run_kernel("y[0] = 0;"))
+    judged = swage("judge", "--task", TASK / "model.py", "--solution", folder, env=env)
+    expect_refused(judged, NOT_WRITABLE, *said)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="giving up CAP_SYS_ADMIN needs root")

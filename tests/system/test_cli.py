@@ -50,6 +50,18 @@ def log_of(run: LocalRun) -> Path:
     return run.out.parent / f"{run.out.name}.controller.log"
 
 
+@pytest.mark.parametrize("words", [["nonsense"], ["tasks", "nonsense"], ["status", "a", "b"]])
+def test_a_word_that_nothing_takes_is_refused_with_help_too(words: list[str]) -> None:
+    for asked in ([], ["--help"], ["-h"]):
+        done = swage(*words, *asked)
+        assert done.returncode == BAD_INPUT, done.stdout
+        assert done.stdout == ""
+    assert words[-1] in done.stderr and "--help" in done.stderr
+    for good in ([], words[:-1] if words[0] != "nonsense" else []):
+        helped = swage(*good, "--help")
+        assert helped.returncode == 0 and "Usage" in helped.stdout
+
+
 def test_a_stopped_run_prints_only_how_it_stands(run: LocalRun) -> None:
     interrupt(run)
     record = json.loads(run.log_text())

@@ -70,6 +70,9 @@ def check_layout(run: LocalRun) -> None:
     """What wire.md says that a run leaves, and no secret that others may read."""
     left = {path.name for path in run.out.iterdir()}
     assert left >= {"run.yaml", "run.json", "summary.json", "steps.csv", "logs", "checkpoints"}
+    assert int((run.out / "epoch").read_text()) >= 1
+    segments = list((run.out / "learner" / "log").iterdir())
+    assert segments and all(segment.stat().st_size > 0 for segment in segments)
     assert (run.out / "reward.png").read_bytes().startswith(b"\x89PNG")
     for secret in (run.out / "secrets").iterdir():
         assert secret.stat().st_mode & 0o077 == 0, secret

@@ -33,7 +33,7 @@ class TaskHost:
         self._module = program.load_module("model", folder)
         for name in ("Model", "get_inputs", "get_init_inputs"):
             if not callable(getattr(self._module, name, None)):
-                raise TaskError(f"model.py has no {name}")
+                raise TaskError(f"the task has no {name}")
         self._model: torch.nn.Module | None = None
 
     def describe(self, seed: int) -> dict[str, Any]:

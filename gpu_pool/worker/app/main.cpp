@@ -5,6 +5,7 @@
 #include "common/asio/root.hpp"
 #include "common/base/exit_code.hpp"
 #include "common/log/log.hpp"
+#include "gpu_pool/worker/adapters/cache_check.hpp"
 #include "gpu_pool/worker/adapters/judge_runner.hpp"
 #include "gpu_pool/worker/app/config.hpp"
 #include "gpu_pool/worker/app/gpu_worker.hpp"
@@ -62,6 +63,10 @@ int main(int argc, char** argv) {
   if (!key) {
     std::cerr << key.error().message << "\n";
     return swage::exit_code::kMissing;
+  }
+  if (const auto writable = swage::worker::check_cache(config->cache_directory); !writable) {
+    std::cerr << writable.error() << "\n";
+    return swage::exit_code::kNotWritable;
   }
   while (key->ends_with('\n')) key->pop_back();
   return swage::run_root(

@@ -339,7 +339,7 @@ TEST_F(Judge, RefusesTasksThatCannotBeJudged) {
       "def get_init_inputs():\n    return []\n";
   const std::vector<std::pair<std::string, const char*>> tasks{
       {"import nothing_of_that_name\n", "nothing_of_that_name"},
-      {head + inputs, "model.py has no Model"},
+      {head + inputs, "the task has no Model"},
       {head + model + "return 3\n" + inputs, "forward returned a builtins.int"},
       {head + model + "return x\n" + inputs, "returns an input"},
       {head + model + "return torch.rand_like(x)\n" + inputs, "two results for the same input"},

@@ -92,6 +92,26 @@ def test_a_file_that_nearly_trips_a_rule_passes(name: str, tmp_path: Path) -> No
     assert verdict(ACCEPTED[name], tmp_path) == ("ok", "")
 
 
+def test_a_module_that_is_not_there_and_a_result_that_is_no_tensor_name_line_and_remedy(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "model.py"
+    _, message = verdict(REFUSED["import_failed"], tmp_path)
+    assert f"{file}:1: ModuleNotFoundError" in message
+    assert message.endswith("; install it, or import only torch and the standard library")
+    _, message = verdict(REFUSED["no_tensor_output"], tmp_path)
+    assert f"{file}:4: forward returns float, not tensors" in message
+    assert message.endswith("; return a tensor or a tuple of them")
+    _, message = verdict(model("return x[:0]"), tmp_path)
+    assert f"{file}:4: forward returns empty tensors" in message
+
+
+def test_a_file_that_raises_on_import_is_not_told_to_install_anything(tmp_path: Path) -> None:
+    code, message = verdict("raise ValueError('no')\n", tmp_path)
+    assert code == "import_failed"
+    assert message.endswith("model.py:1: ValueError: no")
+
+
 def test_a_syntax_error_names_its_line(tmp_path: Path) -> None:
     code, message = verdict("import torch\n\ndef get_inputs(:\n", tmp_path)
     assert code == "import_failed"
