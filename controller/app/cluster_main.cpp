@@ -2,6 +2,7 @@
 
 #include "common/base/exit_code.hpp"
 #include "common/base/files.hpp"
+#include "common/base/stop_graces.hpp"
 #include "common/log/log.hpp"
 #include "controller/app/operator.hpp"
 #include "controller/app/program.hpp"
@@ -31,7 +32,7 @@ int run_cluster(const ClusterConfig& config) {
                             config.name_space,
                             config.address,
                             bin.parent_path() / "share" / "swage"};
-  return run_program<Operator>(setup, std::chrono::seconds(20));
+  return run_program<Operator>(setup, kClusterControllerStop.watchdog());
 }
 
 }  // namespace swage::controller

@@ -5,6 +5,8 @@
 #include <filesystem>
 #include <optional>
 
+#include "common/base/stop_graces.hpp"
+
 namespace swage::controller {
 
 /// What the command line says.
@@ -18,12 +20,12 @@ struct ControllerConfig {
 
 /// How long each kind of pod may take to end before it is killed.
 struct StopGraces {
-  std::chrono::milliseconds rollout_worker{10000};
-  std::chrono::milliseconds sandbox{2000};
-  std::chrono::milliseconds policy{5000};
-  std::chrono::milliseconds learner{45000};  ///< it writes a checkpoint
-  std::chrono::milliseconds gpu_worker{10000};
-  std::chrono::milliseconds redis{5000};
+  std::chrono::milliseconds rollout_worker = kDefaultDrain + kRolloutWorkerStop.grace;
+  std::chrono::milliseconds sandbox = kSandboxStop.grace;
+  std::chrono::milliseconds policy = kPolicyStop.grace;
+  std::chrono::milliseconds learner = kLearnerStop.grace;
+  std::chrono::milliseconds gpu_worker = kDefaultDrain + kGpuWorkerStop.grace;
+  std::chrono::milliseconds redis = kRedisStop.grace;
 };
 
 }  // namespace swage::controller

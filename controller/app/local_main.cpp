@@ -1,6 +1,7 @@
 #include "controller/app/local_main.hpp"
 
 #include "common/base/exit_code.hpp"
+#include "common/base/stop_graces.hpp"
 #include "common/log/log.hpp"
 #include "controller/adapters/model_check.hpp"
 #include "controller/adapters/run_file.hpp"
@@ -84,7 +85,7 @@ int run_locally(const ControllerConfig& config) {
 
   const RunSetup setup{
       *file, **out, layout, *tasks, [&](auto ids) { return tokenizer->decode(ids); }, *token, *key};
-  return run_program<RunController>(setup, std::chrono::seconds(100));
+  return run_program<RunController>(setup, kLocalControllerStop.watchdog());
 }
 
 }  // namespace swage::controller

@@ -5,12 +5,13 @@
 #include <vector>
 
 #include "common/base/digest.hpp"
+#include "common/base/stop_graces.hpp"
 #include "common/log/log.hpp"
 
 namespace swage::controller {
 namespace {
 
-constexpr std::chrono::milliseconds kGrace{2000};
+constexpr auto kGrace = kSandboxStop.grace;
 constexpr unsigned kFirstUid = 20000;
 constexpr unsigned kUids = 40000;
 constexpr int kNotIsolated = 77;  ///< sandboxd's exit code (docs/PROCESSES.md)

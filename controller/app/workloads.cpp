@@ -3,12 +3,13 @@
 #include <utility>
 
 #include "common/base/digest.hpp"
+#include "common/base/stop_graces.hpp"
 #include "common/log/log.hpp"
 
 namespace swage::controller {
 namespace {
 
-constexpr std::chrono::milliseconds kUnwantedGrace{30000};
+constexpr auto kUnwantedGrace = kLearnerStop.grace;  // the longest: it may be any of them
 
 }  // namespace
 

@@ -4,6 +4,7 @@
 
 #include "common/asio/root.hpp"
 #include "common/base/exit_code.hpp"
+#include "common/base/stop_graces.hpp"
 #include "common/log/log.hpp"
 #include "learner/app/learner.hpp"
 #include "learner/app/read_log.hpp"
@@ -54,5 +55,5 @@ int main(int argc, char** argv) {
                                                   swage::StopSource& stop) {
     return swage::learner::run_learner(config, make_trainer, std::move(strand), stop);
   };
-  return swage::run_root(root, std::chrono::seconds(120));
+  return swage::run_root(root, swage::kLearnerStop.watchdog());
 }

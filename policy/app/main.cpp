@@ -4,6 +4,7 @@
 
 #include "common/asio/root.hpp"
 #include "common/base/exit_code.hpp"
+#include "common/base/stop_graces.hpp"
 #include "common/log/log.hpp"
 #include "policy/app/config.hpp"
 #include "policy/app/server.hpp"
@@ -51,5 +52,5 @@ int main(int argc, char** argv) {
       [&](swage::asio::any_io_executor strand, swage::StopSource& stop) {
         return root(strand, stop, *config, *model, tokenizer->digest());
       },
-      std::chrono::seconds(20));
+      swage::kPolicyStop.watchdog());
 }

@@ -42,7 +42,8 @@ Result<WorkerConfig, ConfigError> read_worker_config(const std::filesystem::path
     config.tokenizer = fields.text("tokenizer", "");
     config.renderer = fields.one_of("renderer", {"tiny"}, "tiny");
     config.teacher_directory = fields.text("teacher_directory", "");
-    config.drain = std::chrono::seconds(fields.integer("drain_seconds", 5, 0, 3600));
+    config.drain =
+        std::chrono::seconds(fields.integer("drain_seconds", kDefaultDrain.count(), 0, 3600));
   });
   if (!process) return tl::unexpected(process.error());
   config.process = std::move(*process);

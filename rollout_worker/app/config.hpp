@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <string>
 
+#include "common/base/stop_graces.hpp"
 #include "common/config/process_config.hpp"
 #include "gpu_pool/lease/api/types.hpp"
 
@@ -19,7 +20,8 @@ struct WorkerConfig {
   std::filesystem::path tokenizer;          ///< tokenizer.json of the run's model
   std::string renderer = "tiny";            ///< chat format
   std::filesystem::path teacher_directory;  ///< task folders with decks; empty: no teacher
-  std::chrono::seconds drain{5};            ///< `drain_seconds`: for rollouts in hand after SIGTERM
+  std::chrono::seconds drain =
+      kDefaultDrain;  ///< `drain_seconds`: for rollouts in hand after SIGTERM
 };
 
 /// Errors: unreadable, unknown or ill-typed fields, a password file that cannot be read.

@@ -4,6 +4,7 @@
 
 #include "common/asio/root.hpp"
 #include "common/base/exit_code.hpp"
+#include "common/base/stop_graces.hpp"
 #include "common/log/log.hpp"
 #include "rollout_worker/app/worker.hpp"
 
@@ -23,7 +24,7 @@ int main(int argc, char** argv) {
   }
   swage::configure_log({config->process.log_level, config->process.log_json, config->process.name});
   std::function<std::string()> who_runs;
-  const auto grace = config->drain + std::chrono::seconds(15);
+  const auto grace = config->drain + swage::kRolloutWorkerStop.watchdog();
   return swage::run_root(
       [&](swage::asio::any_io_executor strand, swage::StopSource& stop) {
         return swage::rollout_worker::run_worker(std::move(strand), stop, std::move(*config),

@@ -89,7 +89,7 @@ void AgentContainer::end() {
   }
   if (!contained_) {
     socket_.close();
-    late_.expires_after(std::chrono::seconds(3));
+    late_.expires_after(std::chrono::seconds(1));
     late_.async_wait(
         [process = std::weak_ptr<Process>(process_)](const boost::system::error_code& cancelled) {
           if (const auto still = process.lock(); still && !cancelled) still->signal(SIGKILL, true);

@@ -49,7 +49,7 @@ class AgentContainer {
   Task<std::string> wait();
   /// Ends every process in it; wait() returns soon after. Where the kernel does not take the
   /// agent's processes along (neither a process namespace nor a control group), the command is
-  /// asked to end them by closing its stream, and has three seconds.
+  /// asked to end them by closing its stream, and has one second.
   void end();
 
  private:

@@ -109,7 +109,7 @@ ControlGroup::ControlGroup(std::vector<fs::path> parents, const std::string& nam
 
 ControlGroup::~ControlGroup() {
   using namespace std::chrono_literals;
-  const auto deadline = std::chrono::steady_clock::now() + 2s;
+  const auto deadline = std::chrono::steady_clock::now() + 1s;  // less than sandboxd itself has
   while (!empty() && std::chrono::steady_clock::now() < deadline) {
     kill();
     std::this_thread::sleep_for(2ms);

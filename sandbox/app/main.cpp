@@ -4,6 +4,7 @@
 #include <string>
 
 #include "common/asio/root.hpp"
+#include "common/base/stop_graces.hpp"
 #include "common/log/log.hpp"
 #include "sandbox/adapters/host.hpp"
 #include "sandbox/adapters/runner_meeting.hpp"
@@ -32,7 +33,7 @@ int serve_main(const std::string& file) {
       [&](asio::any_io_executor strand, StopSource& stop) {
         return serve(std::move(strand), std::move(*config), program, stop);
       },
-      std::chrono::seconds(20));
+      kSandboxStop.watchdog());
 }
 
 /// Says whether agents can be contained here as they have to be.

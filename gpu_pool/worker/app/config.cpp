@@ -45,7 +45,8 @@ void take_own(Fields& fields, WorkerConfig& config) {
   if (!lease::valid_id(config.queue.pool))
     fields.complain("pool", "must match [A-Za-z0-9._-]{1,96}");
   config.address = fields.text("address", "");
-  config.drain = std::chrono::seconds(fields.integer("drain_seconds", 5, 0, 330));
+  config.drain =
+      std::chrono::seconds(fields.integer("drain_seconds", kDefaultDrain.count(), 0, 330));
   config.device_kind = fields.one_of("device_kind", {"cpu", "cuda"}, "cpu");
   for (const auto& [name, path] : {std::pair("verdict_key_file", &config.verdict_key_file),
                                    std::pair("python", &config.python),

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "common/base/stop_graces.hpp"
 #include "common/config/process_config.hpp"
 #include "gpu_pool/lease/api/types.hpp"
 
@@ -17,7 +18,7 @@ struct WorkerConfig {
   lease::GpuId gpu;          ///< `gpu`: UUID of the device, [A-Za-z0-9._-]{1,96}
   std::string address;       ///< `address`: gRPC target that holders dial; default `listen`
   /// `drain_seconds`: at SIGTERM the evaluation in hand may go on for this long. Default 5.
-  std::chrono::seconds drain{5};
+  std::chrono::seconds drain = kDefaultDrain;
 
   std::string device_kind = "cpu";             ///< `cpu` or `cuda`
   std::filesystem::path verdict_key_file;      ///< HMAC key that verdicts are signed with

@@ -4,6 +4,7 @@
 
 #include "common/asio/root.hpp"
 #include "common/base/exit_code.hpp"
+#include "common/base/stop_graces.hpp"
 #include "common/log/log.hpp"
 #include "gpu_pool/worker/adapters/cache_check.hpp"
 #include "gpu_pool/worker/adapters/judge_runner.hpp"
@@ -73,5 +74,5 @@ int main(int argc, char** argv) {
       [&](swage::asio::any_io_executor strand, swage::StopSource& stop) {
         return root(strand, stop, *config, runner_settings(*config, *key));
       },
-      config->drain + std::chrono::seconds(15));
+      config->drain + swage::kGpuWorkerStop.watchdog());
 }

@@ -4,8 +4,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <fstream>
 
+#include "common/base/stop_graces.hpp"
 #include "tests/integration/sandbox/sandbox_client.hpp"
 #include "tests/support/signal_process.hpp"
 
@@ -141,6 +143,25 @@ TEST(Sandboxd, EndsOnRequestAndTakesTheAgentsProcessesAlong) {
   ASSERT_TRUE(alive(runner));
   EXPECT_EQ(sandbox.stop(), 0);
   EXPECT_TRUE(eventually([&] { return !alive(runner); }));
+}
+
+TEST(Sandboxd, EndsByItselfWithinTheGraceThatItIsGiven) {
+  for (const bool reduced : {false, true}) {
+    SandboxUnderTest sandbox([reduced](nlohmann::json& config) {
+      config["allow_reduced"] = true;
+      if (reduced) config["bubblewrap"] = "/nowhere/bwrap";
+    });
+    ASSERT_TRUE(sandbox.hello("abc-agentic-1-1").ok());
+    sandbox.lay();
+    // Some of whom no signal but the last one ends, and some who left their group.
+    sandbox.bash(
+        "for i in $(seq 20); do (trap '' TERM HUP INT; exec setsid sleep 1000) > /dev/null 2>&1 & "
+        "(trap '' TERM HUP INT; sleep 1000) > /dev/null 2>&1 & done; true");
+    sandbox.call("Bash", {{"command", "while :; do echo x; done"}, {"run_in_background", true}});
+    const auto asked = std::chrono::steady_clock::now();
+    EXPECT_EQ(sandbox.stop(), 0) << reduced;
+    EXPECT_LT(std::chrono::steady_clock::now() - asked, kSandboxStop.grace) << reduced;
+  }
 }
 
 TEST(Sandboxd, ARunnerThatIsKilledLosesTheSession) {

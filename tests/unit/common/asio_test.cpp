@@ -1,6 +1,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <csignal>
 #include <future>
 #include <stdexcept>
 #include <thread>
@@ -9,6 +12,8 @@
 #include "common/asio/event.hpp"
 #include "common/asio/gate.hpp"
 #include "common/asio/handoff.hpp"
+#include "common/asio/root.hpp"
+#include "common/base/stop_graces.hpp"
 #include "tests/support/fake_clock.hpp"
 #include "tests/support/task_runner.hpp"
 
@@ -151,6 +156,56 @@ TEST(StrandLink, PostsNothingOnceClosed) {
   EXPECT_FALSE(link.post([&ran] { ++ran; }));
   run.poll();
   EXPECT_EQ(ran, 1);
+}
+
+Task<int> never_end(asio::any_io_executor strand) {
+  std::raise(SIGTERM);
+  Event never(strand);
+  StopSource unused;
+  while (true) co_await never.wait(unused);
+}
+
+Task<int> block(StopSource& stop, asio::any_io_executor strand) {
+  std::raise(SIGTERM);
+  while (!stop.stopping()) co_await asio::post(strand, asio::use_awaitable);
+  while (true) ::pause();
+}
+
+Task<int> end_when_asked(StopSource& stop, asio::any_io_executor strand) {
+  std::raise(SIGTERM);
+  while (!stop.stopping()) co_await asio::post(strand, asio::use_awaitable);
+  co_return 3;
+}
+
+TEST(RunRoot, ARootThatIsLateIsNamedAndEnded) {
+  EXPECT_EXIT(std::_Exit(run_root([](auto strand, StopSource&) { return never_end(strand); }, 50ms,
+                                  [] { return std::string("the one that hangs"); })),
+              testing::ExitedWithCode(70), "after the grace period: the one that hangs");
+}
+
+TEST(RunRoot, AThreadThatDoesNotComeBackIsEndedToo) {
+  EXPECT_EXIT(
+      std::_Exit(run_root([](auto strand, StopSource& stop) { return block(stop, strand); }, 50ms)),
+      testing::ExitedWithCode(70), "a thread that does not come back");
+}
+
+TEST(RunRoot, OneThatEndsInTimeIsNot) {
+  EXPECT_EXIT(std::_Exit(run_root(
+                  [](auto strand, StopSource& stop) { return end_when_asked(stop, strand); }, 60s)),
+              testing::ExitedWithCode(3), "");
+}
+
+TEST(StopGraces, AWatchdogFiresBeforeTheProcessIsKilled) {
+  for (const auto& stop : {kSandboxStop, kPolicyStop, kLearnerStop, kRolloutWorkerStop,
+                           kGpuWorkerStop, kLocalControllerStop, kClusterControllerStop}) {
+    const auto last_resort = stop.watchdog() + std::min<Duration>(stop.watchdog() / 20, 1s);
+    EXPECT_GE(stop.grace - last_resort, 250ms);
+    EXPECT_GE(stop.watchdog(), stop.grace * 3 / 4);
+  }
+  // The controller ends them one after the other, and has time for that itself.
+  const auto all = kDefaultDrain * 2 + kRolloutWorkerStop.grace + kSandboxStop.grace +
+                   kPolicyStop.grace + kLearnerStop.grace + kGpuWorkerStop.grace + kRedisStop.grace;
+  EXPECT_LT(all, kLocalControllerStop.watchdog());
 }
 
 }  // namespace
