@@ -45,7 +45,7 @@ void DispatchDesk::close() {
 }
 
 Task<grpc::Status> DispatchDesk::serve(v1::WorkerHello hello, Stream stream) {
-  const std::string worker = hello.worker();
+  const std::string& worker = hello.worker();
   const auto box = std::make_shared<Box>(strand_);
   if (const auto old = boxes_.find(worker); old != boxes_.end()) old->second->close();
   boxes_[worker] = box;

@@ -95,7 +95,7 @@ std::string read_quantity(Fields& fields, const std::string& name, const std::st
   static const std::regex kQuantity(R"([0-9]+(\.[0-9]+)?(m|k|[KMGTPE]i?)?)");
   const auto* got = fields.raw(name);
   if (got == nullptr) return fallback;
-  const std::string text = got->is_string() ? got->get<std::string>() : got->dump();
+  std::string text = got->is_string() ? got->get<std::string>() : got->dump();
   if ((got->is_string() || got->is_number_integer()) && std::regex_match(text, kQuantity))
     return text;
   fields.complain(

@@ -8,7 +8,7 @@
 #include <optional>
 #include <utility>
 
-#include "common/base/check.hpp"
+#include "common/base/present.hpp"
 
 namespace swage::sandbox {
 namespace {
@@ -102,13 +102,13 @@ ShellAnswer shell_cancelled(std::string output) {
 bool is_filter(const std::string& text) { return LineExpression::compile(text).has_value(); }
 
 std::string filter_lines(std::string_view output, const std::string& filter) {
-  const auto expression = LineExpression::compile(filter);
-  check(expression.has_value(), "a filter is looked at before it is used");
+  const auto expression =
+      present(LineExpression::compile(filter), "a filter is looked at before it is used");
   std::string out;
   while (!output.empty()) {
     const auto end = output.find('\n');
     const auto line = output.substr(0, end);
-    if (expression->matches(line)) {
+    if (expression.matches(line)) {
       out += line;
       out += '\n';
     }

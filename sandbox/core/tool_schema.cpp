@@ -79,18 +79,26 @@ std::size_t code_points(const std::string& text) {
 using Problem = std::optional<std::string>;
 Problem check_value(const json& schema, const json& value, const std::string& where);
 
+std::string needs(const std::string& where, const std::string& key) {
+  return where + " needs `" + key + "`.";
+}
+
+std::string member_of(const std::string& where, const std::string& key) {
+  return where + ": `" + key + "`";
+}
+
 Problem check_object(const json& schema, const json& value, const std::string& where) {
   const auto& properties = schema.at("properties");
   std::vector<std::string> known;
   for (const auto& [key, unused] : properties.items()) known.push_back(key);
   for (const auto& key : schema.at("required")) {
     const auto& text = key.get_ref<const std::string&>();
-    if (!value.contains(text)) return where + " needs `" + text + "`.";
+    if (!value.contains(text)) return needs(where, text);
   }
   for (const auto& [key, member] : value.items()) {
     if (!properties.contains(key))
       return where + " has no argument `" + key.substr(0, 64) + "`; it takes " + list(known) + ".";
-    if (auto problem = check_value(properties.at(key), member, where + ": `" + key + "`"))
+    if (auto problem = check_value(properties.at(key), member, member_of(where, key)))
       return problem;
   }
   return std::nullopt;

@@ -113,9 +113,9 @@ std::uint64_t ThreadWatch::turns() {
 }
 
 double own_waited_ns() {
-  thread_local const Descriptor schedule(
+  thread_local const Descriptor kSchedule(
       ::open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC));
-  return static_cast<double>(schedule_in(schedule.get()).waited_ns);
+  return static_cast<double>(schedule_in(kSchedule.get()).waited_ns);
 }
 
 }  // namespace swage::judge

@@ -39,7 +39,8 @@ double mean_of(const TensorView& tensor, const std::function<double(double)>& of
   double sum = 0;
   for (std::size_t at = 0; at < values.size(); at += size)
     sum += of(load_element(tensor.spec->type, values.data() + at));
-  return sum / static_cast<double>(values.size() / size);
+  const std::size_t elements = values.size() / size;
+  return sum / static_cast<double>(elements);
 }
 
 /// The first dimension turned by one.
