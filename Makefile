@@ -11,7 +11,7 @@ export CCACHE_PCH_EXTSUM ?= 1
 export CCACHE_MAXSIZE ?= 10G
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-gpu doctor build programs quickstart test test-attacks test-gpu test-unit test-integration test-system fuzz test-sanitizers test-learning test-cluster chart test-chart cluster-up cluster-down images test-images faults format lint tidy clean
+.PHONY: help setup setup-gpu doctor build programs quickstart test test-attacks test-gpu test-unit test-integration test-system fuzz test-sanitizers test-learning test-cluster chart test-chart cluster-up cluster-down images test-images test-teacher format lint tidy clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -49,7 +49,7 @@ test-sanitizers: setup ## address, undefined-behaviour and thread sanitizers
 test-integration: setup ## with real Redis, gRPC, compilers, sandboxes and model hosts
 	@python3 tools/run_tests.py integration
 
-test-system: setup ## bad input and full disks through the real `swage`
+test-system: setup ## whole runs: bad input, full disks, kill -9 of every process
 	@python3 tools/run_tests.py system
 
 fuzz: setup ## ten seconds of libFuzzer on each parser of foreign input
@@ -82,8 +82,8 @@ chart: ## rewrite what follows from the chart's schema: values, tables, manifest
 test-chart: setup ## the chart's renderings and values (half a minute; needs helm)
 	@python3 tools/run_tests.py chart
 
-faults: setup ## test-system, and kill -9 of every process of a running system (slow)
-	@python3 tools/run_tests.py faults
+test-teacher: setup ## every kernel of the teacher: is it right, and which tier it earns (slow)
+	@python3 tools/run_tests.py teacher
 
 test-learning: setup ## the reward rises over three seeds (slow: half an hour)
 	@python3 tools/run_tests.py learning

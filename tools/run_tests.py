@@ -254,7 +254,7 @@ def tidy(tally: Tally) -> None:
 
 
 def system(tally: Tally) -> None:
-    """The whole loop in its shortest form, as a user starts it."""
+    """The whole loop in its shortest form, as a user starts it, and with each process killed."""
     if build(PRESET, tally):
         run_pytest(tally, "tests/system", "-m", "not slow")
 
@@ -281,10 +281,10 @@ def chart(tally: Tally) -> None:
     run_pytest(tally, "tests/charts")
 
 
-def faults(tally: Tally) -> None:
-    """The system group, and kill -9 of every process of a running system."""
+def teacher(tally: Tally) -> None:
+    """Every kernel of the teacher: whether it is right, and the tier it earns (slow)."""
     if build(PRESET, tally):
-        run_pytest(tally, "tests/system")
+        run_pytest(tally, "tests/system/test_teacher.py")
 
 
 def fuzz(tally: Tally) -> None:
@@ -318,7 +318,7 @@ GROUPS: dict[str, list[Callable[[Tally], None]]] = {
     "cluster": [cluster],
     "images": [images],
     "chart": [chart],
-    "faults": [faults],
+    "teacher": [teacher],
     "fuzz": [fuzz],
     "learning": [learning],
     "all": [
@@ -328,6 +328,9 @@ GROUPS: dict[str, list[Callable[[Tally], None]]] = {
         attacks,
         integration,
         system,
+        tidy,
+        sanitizers,
+        fuzz,
     ],
 }
 

@@ -179,9 +179,7 @@ KERNELS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "what", [pytest.param(k, marks=pytest.mark.slow if k == "hangs" else ()) for k in KERNELS]
-)
+@pytest.mark.parametrize("what", KERNELS)
 def test_a_bad_kernel_gets_its_verdict_and_exit_code_1(what: str, tmp_path: Path) -> None:
     body, code, said = KERNELS[what]
     folder = solution(tmp_path, run_kernel(body))

@@ -89,7 +89,6 @@ def stage_at_work(run: LocalRun, stage: str) -> bool:
     )
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("part", "stage"),
     [
@@ -115,7 +114,6 @@ def test_one_process_is_killed(part: str, stage: str, tmp_path: Path) -> None:
             assert "continuing from a checkpoint" in run.log_of(part)
 
 
-@pytest.mark.slow
 def test_a_sandbox_at_work_is_killed(tmp_path: Path) -> None:
     with LocalRun(SHORT, tmp_path / "run", *ARGUMENTS) as run:
         until("a rollout has been delivered", lambda: run.completed() >= 1, 120)
@@ -127,7 +125,6 @@ def test_a_sandbox_at_work_is_killed(tmp_path: Path) -> None:
         assert summary["infrastructure_failures"] == summary["reissued"] == 1
 
 
-@pytest.mark.slow
 def test_the_controller_is_killed_and_the_run_resumes(tmp_path: Path) -> None:
     with LocalRun(SHORT, tmp_path / "run", *ARGUMENTS) as run:
         until("a rollout has been delivered", lambda: run.completed() >= 1, 120)
@@ -144,7 +141,6 @@ def test_the_controller_is_killed_and_the_run_resumes(tmp_path: Path) -> None:
         check_complete(run)
 
 
-@pytest.mark.slow
 def test_an_interrupt_ends_everything_in_order(tmp_path: Path) -> None:
     with LocalRun(SHORT, tmp_path / "run", *ARGUMENTS) as run:
         until("a rollout has been delivered", lambda: run.completed() >= 1, 120)
