@@ -19,7 +19,6 @@ if(SWAGE_WERROR)
   target_compile_options(swage_options INTERFACE -Werror)
 endif()
 
-option(SWAGE_PRECOMPILED "Share precompiled headers; without them every include must be there" ON)
 # CMake also names the header itself, by a path that ccache would take for a difference between clones.
 set(CMAKE_CXX_COMPILE_OPTIONS_USE_PCH -Xclang -include-pch -Xclang <PCH_FILE>)
 

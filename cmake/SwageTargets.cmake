@@ -26,9 +26,6 @@ endfunction()
 
 # swage_precompiled(<target> <name>): compiles a target with the shared header library, test or torch.
 function(swage_precompiled target name)
-  if(NOT SWAGE_PRECOMPILED)
-    return()
-  endif()
   set(header ${CMAKE_SOURCE_DIR}/cmake/${name}_pch.hpp)
   if(NOT TARGET swage_${name}_pch)
     if(name STREQUAL "torch")

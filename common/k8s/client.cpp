@@ -22,9 +22,6 @@ Json typed(Json object, const ResourceType& type) {
 
 Error unreadable() { return {.code = Errc::transport, .message = "the answer is not JSON"}; }
 
-/// UTF-8 that is not valid came from a foreign object: it must not end the process.
-std::string dumped(const Json& value) { return json_text(value); }
-
 }  // namespace
 
 Random make_random() {
@@ -92,19 +89,19 @@ Task<Result<ListPage, Error>> Client::list(Target target, ListOptions options, T
 
 Client::Answer Client::create(Target target, Json object, TimePoint deadline, StopSource& stop) {
   target.name.clear();
-  const auto body = dumped(typed(std::move(object), target.type));
+  const auto body = json_text(typed(std::move(object), target.type));
   co_return co_await ask({"POST", path_of(target), body}, deadline, stop);
 }
 
 Client::Answer Client::replace(Target target, Json object, TimePoint deadline, StopSource& stop) {
-  const auto body = dumped(typed(std::move(object), target.type));
+  const auto body = json_text(typed(std::move(object), target.type));
   co_return co_await ask({"PUT", path_of(target), body}, deadline, stop);
 }
 
 Client::Answer Client::merge_patch(Target target, std::string subresource, Json patch,
                                    TimePoint deadline, StopSource& stop) {
   co_return co_await ask(
-      {"PATCH", path_of(target, subresource), dumped(patch), "application/merge-patch+json"},
+      {"PATCH", path_of(target, subresource), json_text(patch), "application/merge-patch+json"},
       deadline, stop);
 }
 
@@ -115,7 +112,7 @@ Client::Answer Client::apply(Target target, std::string subresource, Json object
   const auto path = path_of(target, subresource) +
                     query_of({{"fieldManager", field_manager}, {"force", "false"}});
   // Every JSON text is YAML, which is what this media type says.
-  co_return co_await ask({"PATCH", path, dumped(body), "application/apply-patch+yaml"}, deadline,
+  co_return co_await ask({"PATCH", path, json_text(body), "application/apply-patch+yaml"}, deadline,
                          stop);
 }
 
@@ -125,7 +122,7 @@ Task<Result<bool, Error>> Client::remove(Target target, RemoveOptions options, T
   if (!options.uid.empty()) body["preconditions"] = {{"uid", options.uid}};
   if (options.grace) body["gracePeriodSeconds"] = *options.grace;
   if (!options.propagation.empty()) body["propagationPolicy"] = options.propagation;
-  const auto answer = co_await send({"DELETE", path_of(target), dumped(body)}, deadline, stop);
+  const auto answer = co_await send({"DELETE", path_of(target), json_text(body)}, deadline, stop);
   if (answer) co_return true;
   const auto code = answer.error().code;
   const bool another = code == Errc::conflict && !options.uid.empty();

@@ -229,7 +229,7 @@ Status StageHost::status() const {
   s.reward_mean = state_.reward_mean;
   s.reward_after_rft = state_.reward_after_rft;
   s.reward_final = state_.reward_final;
-  s.trajectories = ledger.entries().size();
+  s.trajectories = ledger.accepted();
   s.duplicates = parts_.store.duplicates();
   s.rejected = parts_.store.rejected();
   s.progress = progress_;

@@ -76,6 +76,8 @@ class Ledger {
 
   /// Everything in the order of the log, infrastructure failures too.
   const std::vector<LedgerEntry>& entries() const { return entries_; }
+  /// How many ids are occupied: infrastructure failures count for nothing.
+  std::uint64_t accepted() const { return by_id_.size(); }
   /// Ids that are occupied, in the order of the log.
   std::vector<std::string> accepted_ids() const;
 

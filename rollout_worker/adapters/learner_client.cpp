@@ -48,13 +48,6 @@ class RemoteLearner final : public LearnerClient {
       started_ = true;
       check(gate_.spawn("learner stream", run()), "the gate is open");
     }
-    if (const auto bytes = to_wire(*trajectory).ByteSizeLong(); bytes > kMaxMessageBytes) {
-      // No stream would take it, and nothing behind it would arrive.
-      log_error(
-          "a trajectory is too large to send",
-          {{"rollout_id", trajectory->key.id}, {"bytes", bytes}, {"limit", kMaxMessageBytes}});
-      co_return Delivery{SubmitAnswer::rejected, "too_large"};
-    }
     auto parcel = std::make_shared<Parcel>(strand_);
     parcel->trajectory = std::move(trajectory);
     unsent_.push_back(parcel);
@@ -111,13 +104,27 @@ class RemoteLearner final : public LearnerClient {
         }
         auto parcel = unsent_.front();
         unsent_.pop_front();
+        auto message = to_wire(*parcel->trajectory);
+        if (message.ByteSizeLong() > kMaxMessageBytes) {
+          refuse(*parcel, message.ByteSizeLong());
+          continue;
+        }
         sent_.push_back(parcel);
-        if (!co_await call_.write(to_wire(*parcel->trajectory))) break;
+        if (!co_await call_.write(std::move(message))) break;
       }
       call_.cancel();
       co_await reader.join();
     }
     co_return co_await call_.finish();
+  }
+
+  /// No stream would take it, and nothing behind it would arrive.
+  static void refuse(Parcel& parcel, std::size_t bytes) {
+    log_error(
+        "a trajectory is too large to send",
+        {{"rollout_id", parcel.trajectory->key.id}, {"bytes", bytes}, {"limit", kMaxMessageBytes}});
+    parcel.delivery = Delivery{SubmitAnswer::rejected, "too_large"};
+    parcel.answered.notify();
   }
 
   /// `over` lives in one_stream(), which waits for us.

@@ -91,7 +91,6 @@ void AgentLoop::handle(event::PolicySpoke spoke, TimePoint now) {
 
 void AgentLoop::handle(event::PolicyLost lost, TimePoint now) {
   if (state_ != State::speaking) return;
-  if (cut_) return finish(*cut_, now);  // its time was up: what it had said before counts
   fail(std::move(lost.cause), now);
 }
 

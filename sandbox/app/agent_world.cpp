@@ -68,10 +68,10 @@ Result<void, std::string> AgentWorld::lay_files(const LayWork& work) {
     if (name == "SKILL.md") *content = for_device_kind(*content, work.device_kind);
     const auto mode = name.starts_with("bin/") ? fs::perms(0555) : fs::perms(0444);
     if (auto wrote = write(pristine / name, *content, mode); !wrote) return wrote;
-    if (std::ranges::find(bundled_names(), name) != bundled_names().end())
+    if (std::ranges::find(template_sources(), name) != template_sources().end())
       bundled_.push_back({name, 0444, std::move(*content)});
   }
-  if (bundled_.size() != 2)
+  if (bundled_.size() != template_sources().size())
     return tl::unexpected("there is no work directory template in " + from.string() +
                           "; set template_directory");
   if (auto wrote = write(pristine / "model.py", work.source); !wrote) return wrote;

@@ -79,10 +79,14 @@ void read_own(Fields& fields, SandboxConfig& out) {
 
 }  // namespace
 
+std::filesystem::path installed_share(const std::filesystem::path& program) {
+  return program.parent_path().parent_path() / "share/swage/sandbox";
+}
+
 Result<SandboxConfig, ConfigError> read_sandbox_config(const std::filesystem::path& file,
                                                        const std::filesystem::path& program) {
   SandboxConfig out;
-  const auto share = program.parent_path().parent_path() / "share/swage/sandbox";
+  const auto share = installed_share(program);
   out.template_directory = share / "template";
   out.installed_header_directory = share / "headers";
   auto process = read_process_config(file, [&](Fields& fields) { read_own(fields, out); });

@@ -51,6 +51,9 @@ struct SandboxConfig {
   unsigned compile_slots = 0;  ///< compilers at once on this machine; 0: one a core
 };
 
+/// Where an installed sandboxd's own files lie: <bin>/../share/swage/sandbox.
+std::filesystem::path installed_share(const std::filesystem::path& program);
+
 /// Reads and checks the file. Every complaint names file and field.
 Result<SandboxConfig, ConfigError> read_sandbox_config(const std::filesystem::path& file,
                                                        const std::filesystem::path& program);

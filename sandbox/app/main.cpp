@@ -50,7 +50,7 @@ int probe_main() {
 /// Makes the precompiled header and its company where an image is built.
 int headers_main(const Toolchain& toolchain, const std::filesystem::path& out) {
   const auto program = std::filesystem::read_symlink("/proc/self/exe");
-  const auto share = program.parent_path().parent_path() / "share/swage/sandbox";
+  const auto share = installed_share(program);
   return run_root(
       [&](asio::any_io_executor strand, StopSource& stop) {
         return make_installed_headers(std::move(strand), toolchain, share / "template", out, stop);

@@ -10,6 +10,7 @@
 #include "sandbox/adapters/runner_meeting.hpp"
 #include "sandbox/adapters/sandbox_service.hpp"
 #include "sandbox/app/session.hpp"
+#include "sandbox/core/work_layout.hpp"
 
 namespace swage::sandbox {
 namespace {
@@ -100,7 +101,7 @@ CompileSettings compile_settings(const SandboxConfig& config) {
 /// What of the template is compiled.
 Result<std::vector<WorkFile>, std::string> bundled_files(const fs::path& work_template) {
   std::vector<WorkFile> out;
-  for (const auto* name : {"binding.cpp", "binding_registry.h"}) {
+  for (const auto& name : template_sources()) {
     auto content = read_file(work_template / name);
     if (!content) return tl::unexpected(content.error().message);
     out.push_back({name, 0444, std::move(*content)});

@@ -181,7 +181,10 @@ FakeApiServer::FakeApiServer() : acceptor_(context_) {
   acceptor_thread_ = std::thread([this] { accept_loop(); });
 }
 
-FakeApiServer::~FakeApiServer() {
+FakeApiServer::~FakeApiServer() { end(); }
+
+void FakeApiServer::end() {
+  if (!acceptor_thread_.joinable()) return;
   {
     const std::lock_guard lock(mutex_);
     stopping_ = true;

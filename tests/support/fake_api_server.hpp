@@ -71,6 +71,10 @@ class FakeApiServer {
                        std::vector<std::pair<std::string, std::string>> headers = {});
   static Script answer(const std::string& body, int status = 200);
 
+  /// Ends every connection and joins every thread: no script runs after it. For owners of what
+  /// scripts refer to and that goes before the server does. The destructor does it too.
+  void end();
+
   /// Another authority and certificate, and the end of every connection.
   void rotate();
   /// Ends every connection; new ones are taken.

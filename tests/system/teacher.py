@@ -20,6 +20,12 @@ EARNS = {
 }
 
 
+def judged_right(variant: str, verdict: dict[str, Any]) -> bool:
+    """Whether the judge took its results for what they are, however fast they came."""
+    wrong = EARNS[variant][0] == "mismatch"
+    return verdict["code"] in (("mismatch",) if wrong else ("ok", "timing_unstable"))
+
+
 def earned(variant: str, verdict: dict[str, Any]) -> bool:
     """Whether a verdict is what this variant was written for."""
     code, tiers = EARNS[variant]

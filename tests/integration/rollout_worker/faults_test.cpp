@@ -55,6 +55,31 @@ TEST(Faults, APolicyThatStaysAwayCostsTheRolloutAtItsDeadlineWithoutAScore) {
   EXPECT_TRUE(world.learner.log.empty());
 }
 
+TEST(Faults, ATrajectoryTooLargeToSendIsRefusedAndHoldsNobodyUp) {
+  World world;
+  StopSource stop;
+  const auto deliver = [&](const std::string& id, std::size_t tokens) {
+    Trajectory sent;
+    sent.key = {RolloutId{id}, 1};
+    sent.token_ids.assign(tokens, 7);
+    sent.loss_mask.assign(tokens, 1);
+    sent.behaviour_logprobs.assign(tokens, -1.0F);
+    return world.run.start(
+        world.sink->deliver(std::make_shared<const Trajectory>(std::move(sent)), stop));
+  };
+  const auto large = deliver("large", 3U << 20);
+  const auto small = deliver("small", 10);
+  EXPECT_TRUE(world.run.wait_until([&] { return large->ended && small->ended; }));
+  if (large->ended) {
+    EXPECT_EQ(large->value()->answer, SubmitAnswer::rejected);
+    EXPECT_EQ(large->value()->reason, "too_large");
+  }
+  if (small->ended) EXPECT_EQ(small->value()->answer, SubmitAnswer::accepted);
+  EXPECT_EQ(world.sink->waiting(), 0U);
+  stop.request(StopReason::requested);
+  world.run.wait_until([&] { return large->ended && small->ended; });
+}
+
 TEST(Faults, APolicyThatIsSlowIsCutByTheWallClockAndScored) {
   World world;
   world.policy.stuck = true;

@@ -27,6 +27,9 @@ class World {
   World() {
     server.on("GET", kPath, [this](FakeExchange& exchange) { answer(exchange); });
   }
+  ~World() { server.end(); }
+  World(const World&) = delete;
+  World& operator=(const World&) = delete;
 
   void change() {
     const std::lock_guard lock(mutex_);

@@ -91,6 +91,7 @@ class InformerTest : public ::testing::Test {
   void TearDown() override {
     stop.request(StopReason::requested);
     if (running) EXPECT_TRUE(run.wait_until([&] { return running->ended; }));
+    server.end();
   }
 
   FakeApiServer server;

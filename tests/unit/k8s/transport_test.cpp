@@ -96,7 +96,7 @@ TEST_F(TransportTest, ARefusedTokenIsReadAgainFromItsFileAndTheRequestRepeatedOn
   test::TempDirectory folder;
   const auto file = folder.path() / "token";
   std::ofstream(file) << "old\n";
-  server.on("GET", "/x", [&file](FakeExchange& exchange) {
+  server.on("GET", "/x", [file](FakeExchange& exchange) {
     if (exchange.request().authorization == "Bearer new") return exchange.reply(200, "{}");
     std::ofstream(file) << "new\n";  // the kubelet replaces it
     FakeApiServer::refuse(401, "Unauthorized")(exchange);
@@ -155,7 +155,7 @@ TEST_F(TransportTest, AnAnswerThatIsLostIsATransportErrorAndNotRepeated) {
 TEST_F(TransportTest, NoMoreRequestsAreInFlightThanAllowed) {
   std::promise<void> all_started;
   const auto started = all_started.get_future().share();
-  server.on("GET", "/x", [&started](FakeExchange& exchange) {
+  server.on("GET", "/x", [started](FakeExchange& exchange) {
     started.wait();
     exchange.reply(200, "{}");
   });
@@ -225,10 +225,10 @@ TEST_F(TransportTest, AStreamWithoutAStatusIsGivenUpLongBeforeASilentOne) {
 }
 
 TEST_F(TransportTest, BytesThatMakeNoLineAreSilence) {
-  std::atomic<int> chunks = 0;
-  server.on("GET", "/x", [&chunks](FakeExchange& exchange) {
+  const auto chunks = std::make_shared<std::atomic<int>>(0);  // the script outlives this test
+  server.on("GET", "/x", [chunks](FakeExchange& exchange) {
     exchange.begin_stream();
-    for (;; ++chunks) {
+    for (;; ++*chunks) {
       exchange.chunk("x");
       std::this_thread::sleep_for(50ms);  // the server's pace, which the client cannot wait for
     }
@@ -239,7 +239,7 @@ TEST_F(TransportTest, BytesThatMakeNoLineAreSilence) {
   const auto ended = watch(*transport);
   ASSERT_FALSE(ended.has_value());
   EXPECT_THAT(ended.error().message, HasSubstr("silent"));
-  EXPECT_GT(chunks, 2);
+  EXPECT_GT(*chunks, 2);
 }
 
 TEST_F(TransportTest, AfterARequestWithoutAnAnswerNoKeptConnectionIsUsed) {

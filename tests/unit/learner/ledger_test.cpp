@@ -41,7 +41,9 @@ TEST(Ledger, AnInfrastructureFailureIsKeptButOccupiesNothing) {
   EXPECT_THAT(ledger.entries(), SizeIs(1));
   EXPECT_THAT(ledger.ready(kAgentic, 0), IsEmpty());
   EXPECT_THAT(ledger.accepted_ids(), IsEmpty());
+  EXPECT_EQ(ledger.accepted(), 0U);
   ledger.add(entry(2, "a", 0));
+  EXPECT_EQ(ledger.accepted(), 1U);
   EXPECT_EQ(ledger.find("a")->seq, 2U);
   EXPECT_THAT(ledger.accepted_ids(), ElementsAre("a"));
 }
