@@ -22,15 +22,16 @@ const std::vector<std::string>& template_sources();
 /// no protected name, no hidden one. What does not is left where it is and judged by nobody.
 bool is_handed_in(std::string_view path);
 
-/// The protected files that stand in a bundle: they are compiled, or loaded beside the solution.
-const std::vector<std::string>& bundled_names();
+/// Names of the template's files that are compiled into every solution.
+const std::vector<std::string>& template_sources();
 
 /// The agent's files as they are handed in, whatever they are now: those that is_handed_in(),
 /// writable, sorted by path.
 std::vector<WorkFile> handed_in(std::vector<WorkFile> files);
 
-/// What a bundle is made of, sorted by path: the pristine files of bundled_names(), read-only, and
-/// the agent's. A sandbox and `swage judge` make the same bundle of the same folder by it.
+/// What a bundle is made of, sorted by path: the pristine files (template_sources() and the task as
+/// model.py), read-only, and the agent's. A sandbox and `swage judge` make the same bundle of the
+/// same folder by it.
 std::vector<WorkFile> bundle_files(std::vector<WorkFile> pristine, std::vector<WorkFile> agents);
 
 }  // namespace swage::sandbox

@@ -35,11 +35,6 @@ bool is_handed_in(std::string_view path) {
                              [&](std::string_view ending) { return name.ends_with(ending); });
 }
 
-const std::vector<std::string>& bundled_names() {
-  static const std::vector<std::string> kNames{"binding.cpp", "binding_registry.h", "model.py"};
-  return kNames;
-}
-
 std::vector<WorkFile> handed_in(std::vector<WorkFile> files) {
   std::erase_if(files, [](const WorkFile& file) { return !is_handed_in(file.path); });
   for (auto& file : files) file.mode = 0644;
@@ -48,9 +43,6 @@ std::vector<WorkFile> handed_in(std::vector<WorkFile> files) {
 }
 
 std::vector<WorkFile> bundle_files(std::vector<WorkFile> pristine, std::vector<WorkFile> agents) {
-  std::erase_if(pristine, [](const WorkFile& file) {
-    return std::ranges::find(bundled_names(), file.path) == bundled_names().end();
-  });
   for (auto& file : pristine) file.mode = 0444;
   for (auto& file : handed_in(std::move(agents))) pristine.push_back(std::move(file));
   std::ranges::sort(pristine, {}, &WorkFile::path);

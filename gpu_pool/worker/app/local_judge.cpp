@@ -81,7 +81,7 @@ Task<Result<Collected, std::string>> collect(asio::any_io_executor strand, Local
   const auto taken = co_await take_sources_out(strand, what, out);
   if (!taken) co_return Outcome(tl::unexpected(taken.error()));
   Files pristine{{"model.py", 0444, std::move(source)}};
-  for (const char* name : {"binding.cpp", "binding_registry.h"})
+  for (const auto& name : sandbox::template_sources())
     if (auto added = add_file(what.pristine / name, name, pristine); !added)
       co_return Outcome(tl::unexpected(added.error()));
   out.files = sandbox::bundle_files(std::move(pristine), std::move(out.files));
