@@ -15,9 +15,6 @@ const std::vector<std::string>& protected_names();
 /// Whether a path is one of them or below one.
 bool is_protected(std::string_view path);
 
-/// Names of the template's files that are compiled into every solution.
-const std::vector<std::string>& template_sources();
-
 /// Whether a file of the agent goes into a bundle: Python, C++ or CUDA text in `.` or `kernels/`,
 /// no protected name, no hidden one. What does not is left where it is and judged by nobody.
 bool is_handed_in(std::string_view path);
