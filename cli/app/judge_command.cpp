@@ -18,7 +18,6 @@
 #include "common/base/exit_code.hpp"
 #include "common/base/files.hpp"
 #include "common/base/json_text.hpp"
-#include "gpu_pool/worker/adapters/cache_check.hpp"
 #include "gpu_pool/worker/adapters/judge_runner.hpp"
 #include "gpu_pool/worker/app/local_judge.hpp"
 #include "sandbox/adapters/gxx_compile_service.hpp"

@@ -1,5 +1,3 @@
-#include "gpu_pool/worker/adapters/cache_check.hpp"
-
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -7,6 +5,7 @@
 #include <system_error>
 
 #include "common/base/files.hpp"
+#include "gpu_pool/worker/adapters/judge_runner.hpp"
 
 namespace swage::worker {
 namespace {

@@ -9,6 +9,7 @@
 
 #include "common/asio/asio.hpp"
 #include "common/asio/stop_source.hpp"
+#include "common/base/result.hpp"
 #include "gpu_pool/judge/api/judge_runner.hpp"
 
 namespace swage::worker {
@@ -34,6 +35,13 @@ struct JudgeRunnerSettings {
 /// gets a second one where there are many: the driver has threads of its own beside the one that
 /// waits in a loop.
 void choose_cores(JudgeRunnerSettings& settings, std::string_view device = "cpu");
+
+/// Makes the folder in which the model hosts keep what they compile, and tries whether this user
+/// may write into it and into every folder that an earlier process, perhaps of another user, has
+/// made there. Without this a host would fail in the middle of an evaluation, and its task would be
+/// blamed. Blocks for milliseconds. Errors: a sentence for people that names the folder, the
+/// system's reason and the remedy.
+Result<void, std::string> check_cache(const std::filesystem::path& cache);
 
 /// Starts the zygote and waits until it is warm (5 s; 30 s the first time on a machine, when it
 /// finds out which vector instructions work). The runner lives on `strand`. Errors: a sentence for

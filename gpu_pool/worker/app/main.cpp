@@ -6,7 +6,6 @@
 #include "common/base/exit_code.hpp"
 #include "common/base/stop_graces.hpp"
 #include "common/log/log.hpp"
-#include "gpu_pool/worker/adapters/cache_check.hpp"
 #include "gpu_pool/worker/adapters/judge_runner.hpp"
 #include "gpu_pool/worker/app/config.hpp"
 #include "gpu_pool/worker/app/gpu_worker.hpp"

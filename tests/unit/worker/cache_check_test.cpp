@@ -1,10 +1,9 @@
-#include "gpu_pool/worker/adapters/cache_check.hpp"
-
 #include <gmock/gmock.h>
 #include <unistd.h>
 
 #include <fstream>
 
+#include "gpu_pool/worker/adapters/judge_runner.hpp"
 #include "tests/support/temp_directory.hpp"
 
 namespace swage::worker {
