@@ -71,7 +71,7 @@ def check_layout(run: LocalRun) -> None:
     left = {path.name for path in run.out.iterdir()}
     assert left >= {"run.yaml", "run.json", "summary.json", "steps.csv", "logs", "checkpoints"}
     assert int((run.out / "epoch").read_text()) >= 1
-    segments = list((run.out / "learner" / "log").iterdir())
+    segments = list((run.out / "learner" / "log").glob("seg-*"))
     assert segments and all(segment.stat().st_size > 0 for segment in segments)
     assert (run.out / "reward.png").read_bytes().startswith(b"\x89PNG")
     for secret in (run.out / "secrets").iterdir():
