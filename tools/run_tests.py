@@ -328,9 +328,7 @@ GROUPS: dict[str, list[Callable[[Tally], None]]] = {
         attacks,
         integration,
         system,
-        tidy,
         sanitizers,
-        fuzz,
     ],
 }
 
