@@ -23,8 +23,10 @@ int above_all(std::span<const ChildDescriptor> wanted) {
 bool keep_only(std::span<ChildDescriptor> wanted) {
   // First out of the way of every target, so that none is overwritten before it is copied.
   const int safe = above_all(wanted);
-  for (auto& one : wanted)
-    if ((one.source = ::fcntl(one.source, F_DUPFD_CLOEXEC, safe)) < 0) return false;
+  for (auto& one : wanted) {
+    one.source = ::fcntl(one.source, F_DUPFD_CLOEXEC, safe);
+    if (one.source < 0) return false;
+  }
   if (::close_range(kFirst, std::numeric_limits<unsigned>::max(), CLOSE_RANGE_CLOEXEC) != 0)
     return false;
   return std::ranges::all_of(
