@@ -23,6 +23,9 @@ constexpr std::uint32_t kRollbacks = 3;
 constexpr std::uint64_t kAverageFrom = 10;
 constexpr double kAverageWeight = 0.1;
 constexpr double kLowEntropy = 0.2;
+// Nats a token. Below it no rise is a spike: fine-tuning on few texts leaves a policy so sure that
+// its way back to exploring multiplies its entropy (docs/decisions/0007).
+constexpr double kLeastSpike = 0.25;
 
 // Explained variance is watched as its negative.
 constexpr std::array<Thresholds, kSignals> kTable{{
@@ -65,7 +68,8 @@ std::optional<double> entropy_ratio(Guardrails::State& state, const GuardInput& 
   }
   const double usual = median(state.first_entropies);
   if (usual <= 0) return std::nullopt;
-  return *input.entropy / usual;
+  const double ratio = *input.entropy / usual;
+  return *input.entropy < kLeastSpike ? std::min(ratio, 1.0) : ratio;
 }
 
 }  // namespace

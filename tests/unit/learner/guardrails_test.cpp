@@ -152,6 +152,21 @@ TEST(Guardrails, ASkippedStepAlertsAndThreeOfThemPause) {
   EXPECT_EQ(third[0].action, GuardAction::pause);
 }
 
+TEST(Guardrails, AVerySurePolicyThatExploresAgainIsNoSpike) {
+  const auto events = [](double risen) {
+    Guardrails guard({});
+    std::size_t count = 0;
+    for (std::uint64_t step = 1; step <= 12; ++step) {
+      auto in = healthy(step);
+      in.entropy = step <= 5 ? 0.009 : risen;
+      count += guard.observe(in).size();
+    }
+    return count;
+  };
+  EXPECT_EQ(events(0.1), 0U);
+  EXPECT_GE(events(0.3), 1U);
+}
+
 TEST(Guardrails, SwitchesTurnOffCriticUnfitAndTheLowSideOfEntropy) {
   const auto events = [](GuardSwitches switches) {
     Guardrails guard(switches);
